@@ -29,7 +29,7 @@ from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .meet import meet, truth
-from .namespace import Namespace, TypeName, Unsupported, their_names, vector_type
+from .namespace import TILE_NAMESPACES, Namespace, TypeName, Unsupported, their_names, vector_type
 from .plain import PlainLowering
 from .pointer import METHODS, elem_offset
 from .python import BINARY, COMPARE, UNARY
@@ -298,8 +298,11 @@ class ExprLowering(ChoiceLowering):
                 found = vector_type(name) or _MISSING
             if found is _MISSING and self.theirs:
                 found = self.their_names(owner).get(name, _MISSING)
-            if found is _MISSING or name.startswith("_"):
-                letter = owner._letter
+            letter = owner._letter
+            tiles = letter.removeprefix("T.") in TILE_NAMESPACES
+            if found is _MISSING and tiles and suggest(name, owner.__dict__) is None:
+                found = Unsupported(name, letter=letter)
+            if found is _MISSING or (name.startswith("_") and type(found) is not Op):
                 raise self.fail(
                     "T031",
                     f"`{letter}.{name}` is not a function of {letter}",

@@ -18,7 +18,7 @@ from tirscript.ir.target import Target
 from tirscript.ir.words import call_it, words
 
 from .limits import special_float
-from .tvm import CONSTRUCTS, DTYPES, THEIRS, DialectFunction, tvm_names
+from .tvm import CONSTRUCTS, DTYPES, OLDER_INTRINSICS, THEIRS, DialectFunction, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
 _LOOPS = {
@@ -363,12 +363,6 @@ TILE_NAMES = (
         "jit",
     ),
     "cooperative_tensor_multiply_accumulate",
-    # their intrinsics for CUDA and ROCm before 2025
-    *(f"ptx_{name}" for name in ("mma", "mma_sp", "ldmatrix", "cp_async", "cp_async_bulk", "cp_async_barrier")),
-    *("ptx_commit_group", "ptx_wait_group", "ptx_init_barrier_thread_count", "ptx_arrive_barrier"),
-    *("ptx_arrive_barrier_expect_tx", "ptx_wait_barrier", "create_barriers", "mma_fill", "mma_store"),
-    *("tvm_mfma", "tvm_mfma_store", "tvm_rdna_wmma", "tvm_rdna_wmma_store", "make_filled_simdgroup_matrix"),
-    *("simdgroup_load", "simdgroup_store", "simdgroup_multiply_accumulate"),
 )
 # what else only TVM has, with what it is
 THEIR_NAMES = {
@@ -399,7 +393,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         names[name] = entry
     names.update({name: entry for name, entry in FOREIGN.items() if "." not in name})
     names.update(_dotted("T"))
-    names.update({name: Unsupported(name) for name in TILE_NAMESPACES})
+    names.update({name: Unsupported(name) for name in TILE_NAMESPACES if name not in names})
     names.update({name: Unsupported(name, what) for name, what in MISSING.items()})
     for alias, name in ALIASES.items():
         names[alias] = OPS[name]
@@ -432,6 +426,8 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "T": {
             **{name: Unsupported(name) for name in TILE_NAMES},
+            **{older: FOREIGN[today] for older, today in OLDER_INTRINSICS.items()},
+            "tir": Namespace("T.tir", {"cuda": names["cuda"]}, "Intrinsics, as they were printed before 2025."),
             **{name: Unsupported(name, what) for name, what in THEIR_NAMES.items()},
             **{name: Form(name, doc) for name, doc in THEIRS.items()},
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},

@@ -136,6 +136,8 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "create_barriers",
+    "cuda",
     "custom_op",
     "decl_buffer",
     "decl_scalar",
@@ -313,12 +315,12 @@ __all__ = [
     "logical_or",
     "lookup_param",
     "macro",
-    "make_filled_simdgroup_matrix",
     "match_buffer",
     "max",
     "max_value",
     "maximum",
     "meta_var",
+    "metal",
     "min",
     "min_value",
     "minimum",
@@ -337,6 +339,15 @@ __all__ = [
     "print",
     "print_buffer",
     "ptr_byte_offset",
+    "ptx",
+    "ptx_arrive_barrier",
+    "ptx_arrive_barrier_expect_tx",
+    "ptx_cp_async_barrier",
+    "ptx_cp_async_bulk",
+    "ptx_init_barrier_thread_count",
+    "ptx_legacy",
+    "ptx_mma_sp",
+    "ptx_wait_barrier",
     "q_multiply_shift",
     "q_multiply_shift_per_axis",
     "ramp",
@@ -356,9 +367,6 @@ __all__ = [
     "shift_left",
     "shift_right",
     "sigmoid",
-    "simdgroup_load",
-    "simdgroup_multiply_accumulate",
-    "simdgroup_store",
     "sin",
     "sinh",
     "sqrt",
@@ -388,7 +396,11 @@ __all__ = [
     "tvm_global_barrier_kinit",
     "tvm_kernel_replace_point",
     "tvm_load_matrix_sync",
+    "tvm_mfma",
+    "tvm_mfma_store",
     "tvm_mma_sync",
+    "tvm_rdna_wmma",
+    "tvm_rdna_wmma_store",
     "tvm_stack_alloca",
     "tvm_stack_make_array",
     "tvm_stack_make_shape",
@@ -865,6 +877,19 @@ def cos(x: Any, /) -> Expr:
 
 def cosh(x: Any, /) -> Expr:
     """Hyperbolic cosine."""
+
+def create_barriers(x: Any, /) -> Expr:
+    """Barriers in shared memory."""
+
+class _Cuda:
+    """Intrinsics of other machines."""
+
+    def mma_fill_legacy(self, dtype: Any, a: Any, b: Any, c: Any, /) -> Expr:
+        """Fill a matrix fragment with zeros."""
+    def mma_store_legacy(self, dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, /) -> Expr:
+        """Store a matrix fragment."""
+
+cuda: _Cuda
 
 class _CustomOp:
     """Intrinsics of other machines."""
@@ -1408,9 +1433,6 @@ def logical_or(a: Any, b: Any, /) -> Expr:
 def lookup_param(x: Any, /) -> Expr:
     """A parameter of the model by name."""
 
-def make_filled_simdgroup_matrix(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
-    """Fill a matrix of a SIMD group."""
-
 def match_buffer(
     source: Any,
     shape: Any,
@@ -1436,6 +1458,26 @@ def maximum(a: Any, b: Any, /) -> Expr:
 
 def meta_var(value: Any, /) -> Any:
     """a value used while parsing: `x = T.meta_var(expr)`"""
+
+class _Metal:
+    """Intrinsics of other machines."""
+
+    def make_filled_simdgroup_matrix(self, a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
+        """Fill a matrix of a SIMD group."""
+    def simd_shuffle(self, a: Any, b: Any, /) -> Expr:
+        """A value of another lane of the SIMD group."""
+    def simd_shuffle_down(self, a: Any, b: Any, /) -> Expr:
+        """A value of a higher lane of the SIMD group."""
+    def simd_shuffle_up(self, a: Any, b: Any, /) -> Expr:
+        """A value of a lower lane of the SIMD group."""
+    def simdgroup_load(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
+        """Load a matrix of a SIMD group."""
+    def simdgroup_multiply_accumulate(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
+        """Multiply and add matrices of a SIMD group."""
+    def simdgroup_store(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
+        """Store a matrix of a SIMD group."""
+
+metal: _Metal
 
 def min(a: Any, b: Any, /) -> Expr:
     """`a if a < b else b`."""
@@ -1490,6 +1532,84 @@ def print_buffer(a: Any, b: Any, c: Any, d: Any, e: Any, *args: Any) -> Expr:
 def ptr_byte_offset(a: Any, b: Any, c: Any, /) -> Expr:
     """An address some bytes further, of another dtype."""
 
+class _Ptx:
+    """Intrinsics of other machines."""
+
+    def cp_async_commit_group(self) -> Expr:
+        """The copies that were started become one group."""
+    def cp_async_wait_group(self, x: Any, /) -> Expr:
+        """Wait until at most so many groups of copies go on."""
+
+ptx: _Ptx
+
+def ptx_arrive_barrier(x: Any, /) -> Expr:
+    """The thread is at the barrier."""
+
+def ptx_arrive_barrier_expect_tx(a: Any, b: Any, /) -> Expr:
+    """The thread is at the barrier, and bytes are to come."""
+
+def ptx_cp_async_barrier(x: Any, /) -> Expr:
+    """The barrier is told when the copies before it are done."""
+
+def ptx_cp_async_bulk(dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, /) -> Expr:
+    """A copy into shared memory that goes on by itself, with a barrier."""
+
+def ptx_init_barrier_thread_count(a: Any, b: Any, /) -> Expr:
+    """A barrier is made ready for a number of threads."""
+
+class _PtxLegacy:
+    """Intrinsics of other machines."""
+
+    def ldmatrix(self, dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
+        """Load matrix fragments from shared memory."""
+    def mma(
+        self,
+        dtype: Any,
+        a: Any,
+        b: Any,
+        c: Any,
+        d: Any,
+        e: Any,
+        f: Any,
+        g: Any,
+        h: Any,
+        i: Any,
+        j: Any,
+        k: Any,
+        l: Any,
+        m: Any,
+        n: Any = ...,
+        /,
+    ) -> Expr:
+        """Multiply and add matrix fragments."""
+
+ptx_legacy: _PtxLegacy
+
+def ptx_mma_sp(
+    dtype: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    d: Any,
+    e: Any,
+    f: Any,
+    g: Any,
+    h: Any,
+    i: Any,
+    j: Any,
+    k: Any,
+    l: Any,
+    m: Any,
+    n: Any,
+    o: Any,
+    p: Any,
+    /,
+) -> Expr:
+    """Multiply and add matrix fragments, one of them sparse."""
+
+def ptx_wait_barrier(x: Any, /) -> Expr:
+    """Wait for the others at the barrier."""
+
 def q_multiply_shift(a: Any, b: Any, c: Any, d: Any, /) -> Expr:
     """A fixed-point multiplication with a rounding shift."""
 
@@ -1522,7 +1642,7 @@ def rsqrt(x: Any, /) -> Expr:
 class _STir:
     """Intrinsics of other machines."""
 
-    def cp_async_raw(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any = ..., /) -> Expr:
+    def cp_async_raw(self, dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any = ..., g: Any = ..., /) -> Expr:
         """A copy into shared memory that goes on by itself."""
     def ldg32(self, a: Any, b: Any, c: Any, d: Any, /) -> Expr:
         """A load of 32 bits under a condition."""
@@ -1568,15 +1688,6 @@ def shift_right(a: Any, b: Any, /) -> Expr:
 
 def sigmoid(x: Any, /) -> Expr:
     """1 / (1 + exp(-x))."""
-
-def simdgroup_load(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
-    """Load a matrix of a SIMD group."""
-
-def simdgroup_multiply_accumulate(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
-    """Multiply and add matrices of a SIMD group."""
-
-def simdgroup_store(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /) -> Expr:
-    """Store a matrix of a SIMD group."""
 
 def sin(x: Any, /) -> Expr:
     """Sine of radians."""
@@ -1667,8 +1778,24 @@ def tvm_kernel_replace_point() -> Expr:
 def tvm_load_matrix_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
     """Load a matrix fragment."""
 
+def tvm_mfma(
+    dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any, j: Any, k: Any, l: Any, /
+) -> Expr:
+    """Multiply and add matrix fragments of AMD's matrix cores."""
+
+def tvm_mfma_store(dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, /) -> Expr:
+    """Store a matrix fragment of AMD's matrix cores."""
+
 def tvm_mma_sync(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, /) -> Expr:
     """Multiply and add matrix fragments."""
+
+def tvm_rdna_wmma(
+    dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: Any, j: Any, k: Any, l: Any, /
+) -> Expr:
+    """Multiply and add matrix fragments of AMD's RDNA."""
+
+def tvm_rdna_wmma_store(dtype: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, /) -> Expr:
+    """Store a matrix fragment of AMD's RDNA."""
 
 def tvm_stack_alloca(a: Any, b: Any, /) -> Expr:
     """Memory on the caller's stack."""

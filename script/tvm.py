@@ -107,6 +107,25 @@ THEIRS = {
     "Else": "what stands in `with T.If(c):` behind `with T.Then():`",
     "llvm_lookup_intrinsic_id": "an LLVM intrinsic, which stands here by its name",
 }
+# their intrinsics for GPUs before 2025, by the names of today
+OLDER_INTRINSICS = {
+    "ptx_mma": "ptx_legacy.mma",
+    "ptx_ldmatrix": "ptx_legacy.ldmatrix",
+    "ptx_cp_async": "s_tir.cp_async_raw",
+    "ptx_commit_group": "ptx.cp_async_commit_group",
+    "ptx_wait_group": "ptx.cp_async_wait_group",
+    "mma_fill": "cuda.mma_fill_legacy",
+    "mma_store": "cuda.mma_store_legacy",
+    **{
+        name: f"metal.{name}"
+        for name in (
+            "make_filled_simdgroup_matrix",
+            "simdgroup_load",
+            "simdgroup_store",
+            "simdgroup_multiply_accumulate",
+        )
+    },
+}
 # their name -> our dtype
 DTYPES = {
     "boolean": "bool",

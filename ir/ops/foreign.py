@@ -3,7 +3,8 @@ lose nothing; this project's interpreter and backends refuse to run them by name
 write out (fixed_point.py).
 
 An entry says where the result's dtype comes from: "first" and "last" are an argument that spells it, a name is that
-dtype, and an int is the place of the argument that has it.
+dtype, and an int is the place of the argument that has it. `default` is the dtype where the first argument may be left
+out: apache-tvm prints some calls without it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,19 @@ from ..op import ANY, FOREIGN, Op, as_expr, fail
 _MANY = 1 << 16
 
 
-def _foreign(name: str, arity: tuple[int, int], result: str | int, doc: str, effect: str = "opaque") -> None:
+def _foreign(
+    name: str,
+    arity: tuple[int, int],
+    result: str | int,
+    doc: str,
+    *,
+    default: str | None = None,
+    effect: str = "opaque",
+) -> None:
     def make(*args: Any, **kwargs: Any) -> Expr:
         values = [*args, *kwargs.values()]
+        if default is not None and not (values and _spells_dtype(values[0])):
+            values = [default, *values]
         low, high = arity
         count = len(values) - (result in ("first", "last"))  # the dtype is spelt beside the arguments
         if not low <= count <= high:
@@ -36,6 +47,15 @@ def _foreign(name: str, arity: tuple[int, int], result: str | int, doc: str, eff
         make=make,
         effect=effect,  # type: ignore[arg-type]
     )
+
+
+def _spells_dtype(value: Any) -> bool:
+    if not isinstance(value, (str, DType)):
+        return False
+    try:
+        return dtype(value) is not None
+    except ValueError:
+        return False
 
 
 def _call(entry: Op, result: str | int, values: list[Any]) -> Expr:
@@ -94,7 +114,6 @@ for _name, _arity, _result, _doc in (
     ("ptr_byte_offset", (3, 3), "handle", "An address some bytes further, of another dtype."),
     ("thread_return", (0, 0), "void", "The thread ends."),
     ("ignore_loop_partition", (1, 1), 0, "A condition that does not split loops."),
-    ("s_tir.cp_async_raw", (5, 6), "handle", "A copy into shared memory that goes on by itself."),
     ("s_tir.ldg32", (4, 4), "handle", "A load of 32 bits under a condition."),
     ("webgpu.subgroup_shuffle", (2, 2), 0, "A value of another lane of the subgroup."),
     ("webgpu.subgroup_shuffle_up", (2, 2), 0, "A value of a lower lane of the subgroup."),
@@ -114,15 +133,45 @@ for _name, _arity, _result, _doc in (
     ("buffer_offset", (1, 1), "int32", "How far an element is from the beginning of its memory."),
     ("lookup_param", (1, 1), "handle", "A parameter of the model by name."),
     ("print_buffer", (5, _MANY), "float32", "Print the elements of memory."),
-    ("make_filled_simdgroup_matrix", (5, 5), "handle", "Fill a matrix of a SIMD group."),
-    ("simdgroup_load", (7, 7), "handle", "Load a matrix of a SIMD group."),
-    ("simdgroup_store", (7, 7), "handle", "Store a matrix of a SIMD group."),
-    ("simdgroup_multiply_accumulate", (8, 8), "handle", "Multiply and add matrices of a SIMD group."),
+    ("metal.make_filled_simdgroup_matrix", (5, 5), "handle", "Fill a matrix of a SIMD group."),
+    ("metal.simdgroup_load", (7, 7), "handle", "Load a matrix of a SIMD group."),
+    ("metal.simdgroup_store", (7, 7), "handle", "Store a matrix of a SIMD group."),
+    ("metal.simdgroup_multiply_accumulate", (8, 8), "handle", "Multiply and add matrices of a SIMD group."),
     ("texture2d_load", (3, _MANY), "handle", "A load from a texture."),
     ("texture2d_store", (4, _MANY), "handle", "A store into a texture."),
     ("dma_copy", (5, 5), "int32", "A copy by the machine's engine."),
     ("dma_wait", (2, 2), "int32", "Wait for copies of a queue."),
     ("dma_start_group", (1, 1), "int32", "A group of copies starts."),
     ("dma_end_group", (0, 0), "int32", "A group of copies ends."),
+    ("cuda.__activemask", (0, 0), "uint32", "The active lanes of the warp."),
+    ("cuda.__shfl_sync", (4, 4), 1, "A value of another lane of the warp."),
+    ("cuda.__shfl_up_sync", (4, 4), 1, "A value of a lower lane of the warp."),
+    ("cuda.__shfl_down_sync", (4, 4), 1, "A value of a higher lane of the warp."),
+    ("cuda.__shfl_xor_sync", (4, 4), 1, "A value of the lane at the index xor."),
+    ("metal.simd_shuffle", (2, 2), 0, "A value of another lane of the SIMD group."),
+    ("metal.simd_shuffle_up", (2, 2), 0, "A value of a lower lane of the SIMD group."),
+    ("metal.simd_shuffle_down", (2, 2), 0, "A value of a higher lane of the SIMD group."),
+    ("ptx_mma_sp", (16, 16), "first", "Multiply and add matrix fragments, one of them sparse."),
+    ("ptx_cp_async_bulk", (6, 6), "first", "A copy into shared memory that goes on by itself, with a barrier."),
+    ("ptx.cp_async_commit_group", (0, 0), "void", "The copies that were started become one group."),
+    ("ptx.cp_async_wait_group", (1, 1), "void", "Wait until at most so many groups of copies go on."),
+    ("ptx_cp_async_barrier", (1, 1), "void", "The barrier is told when the copies before it are done."),
+    ("ptx_init_barrier_thread_count", (2, 2), "void", "A barrier is made ready for a number of threads."),
+    ("ptx_arrive_barrier", (1, 1), "void", "The thread is at the barrier."),
+    ("ptx_arrive_barrier_expect_tx", (2, 2), "void", "The thread is at the barrier, and bytes are to come."),
+    ("ptx_wait_barrier", (1, 1), "void", "Wait for the others at the barrier."),
+    ("create_barriers", (1, 1), "void", "Barriers in shared memory."),
 ):
     _foreign(_name, _arity, _result, _doc)
+for _name, _arity, _default, _doc in (
+    ("s_tir.cp_async_raw", (5, 7), "handle", "A copy into shared memory that goes on by itself."),
+    ("ptx_legacy.mma", (13, 14), "void", "Multiply and add matrix fragments."),
+    ("ptx_legacy.ldmatrix", (7, 7), "int8", "Load matrix fragments from shared memory."),
+    ("cuda.mma_fill_legacy", (3, 3), "void", "Fill a matrix fragment with zeros."),
+    ("cuda.mma_store_legacy", (6, 6), "void", "Store a matrix fragment."),
+    ("tvm_mfma", (12, 12), "void", "Multiply and add matrix fragments of AMD's matrix cores."),
+    ("tvm_mfma_store", (6, 6), "void", "Store a matrix fragment of AMD's matrix cores."),
+    ("tvm_rdna_wmma", (12, 12), "void", "Multiply and add matrix fragments of AMD's RDNA."),
+    ("tvm_rdna_wmma_store", (6, 6), "void", "Store a matrix fragment of AMD's RDNA."),
+):
+    _foreign(_name, _arity, "first", _doc, default=_default)

@@ -44,3 +44,53 @@ def test_running_them_is_refused_by_name() -> None:
         tirscript.interpret(made, 1)
     with pytest.raises(DiagnosticError, match=r"T402.*tvm_storage_sync"):
         tirscript.build(made)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("T.cuda.__shfl_down_sync(T.cuda.__activemask(), A[0], 16, 32)", None),
+        (
+            "T.tir.cuda.__shfl_xor_sync(T.tir.cuda.__activemask(), A[0], 1, 32)",
+            "T.cuda.__shfl_xor_sync(T.cuda.__activemask(), A[0], 1, 32)",
+        ),
+        (
+            'T.ptx_mma("void", "m8n8k4", "row", "col", "fp16", "fp16", "fp32", A.data, 0, A.data, 0, A.data, 0, T.bool(False))',
+            'T.ptx_legacy.mma("void", "m8n8k4", "row", "col", "fp16", "fp16", "fp32", A.data, 0, A.data, 0, A.data, 0, False)',
+        ),
+        (
+            'T.ptx_ldmatrix(False, 4, ".b16", A.data, 0, A.data, 0, dtype="float16")',
+            'T.ptx_legacy.ldmatrix("float16", False, 4, ".b16", A.data, 0, A.data, 0)',
+        ),
+        ('T.mma_fill("float32", 8, A.data, 0)', 'T.cuda.mma_fill_legacy("float32", 8, A.data, 0)'),
+        (
+            'T.ptx_cp_async("float16", A.data, 0, A.data, 8, 16)',
+            'T.s_tir.cp_async_raw("float16", A.data, 0, A.data, 8, 16)',
+        ),
+        ("T.ptx_wait_group(0)", "T.ptx.cp_async_wait_group(0)"),
+        ("T.ptx_init_barrier_thread_count(0, 128)", None),
+        (
+            "T.simdgroup_load(A.data, 0, A.data, 8, 8, 8, T.bool(True))",
+            "T.metal.simdgroup_load(A.data, 0, A.data, 8, 8, 8, True)",
+        ),
+    ],
+)
+def test_those_for_gpus_are_read_by_their_older_names(theirs: str, ours: str | None) -> None:
+    head = 'from tvm.script import tir as T\n\n@T.prim_func\ndef f(A: T.Buffer((16,), "float32")):\n'
+    made = parse(f"{head}    T.evaluate({theirs})\n")
+    text = " ".join(made.script().replace("(\n", "(").split()).replace("( ", "(").replace(", )", ")")
+    assert (ours or theirs) in text
+    assert structural_equal(parse(made.script()), made)
+    assert structural_equal(parse(made.script(dialect="tvm")), made)
+
+
+def test_a_dtype_that_was_not_printed_is_that_which_tvm_takes_then() -> None:
+    values = '"m16n8k32", "row", "col", "e4m3", "e4m3", "fp32", A.data, 0, A.data, 0, A.data, 0, False'
+    made = function(f"T.evaluate(T.ptx_legacy.mma({values}))")
+    assert structural_equal(made, function(f'T.evaluate(T.ptx_legacy.mma("void", {values}))'))
+    assert "takes 13 or more arguments, not 1" in one_mistake("T.evaluate(T.ptx_legacy.mma(n))").message
+
+
+def test_the_others_for_gpus_are_named() -> None:
+    mistake = one_mistake("T.evaluate(T.ptx.tcgen05_alloc(n))")
+    assert mistake.code == "T021" and "`T.ptx.tcgen05_alloc`, a tile primitive" in mistake.message

@@ -412,8 +412,8 @@ def test_names_of_dtypes_of_then(then: str, now: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ptx_mma", "ptx_ldmatrix", "mma_store", "tvm_mfma"])
-def test_intrinsics_of_gpus_are_named(name: str) -> None:
+@pytest.mark.parametrize("name", ["cta_id", "warpgroup", "TMEMPool", "cooperative_tensor_load"])
+def test_tile_primitives_of_gpus_are_named(name: str) -> None:
     with pytest.raises(DiagnosticError, match=f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported"):
         program(f"T.evaluate(T.{name}(A.data))")
 
