@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from tirscript.ir import Module, PrimFunc, Target
+from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
 from tirscript.ir.verify import check_well_formed as check
 
@@ -50,6 +51,7 @@ class Request:
         told here."""
         check(self.program)
         require_constants(self.program)
+        require_computed(self.program, "T402")
         if self.passes is None:
             return self.program
         with self.target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Call, StringImm
@@ -61,6 +62,7 @@ class Stages:
             return module, passes
         check_well_formed(module)
         require_constants(module)
+        require_computed(module, "T402")
         with self.target:
             if self.default:
                 return front_passes()(module), passes

@@ -23,7 +23,7 @@ import numpy as np
 
 import tirscript
 from tirscript.ir import OPS, Module, PrimFunc, Var, structural_equal
-from tirscript.ir.dtype import DType, dtype, scalar_names
+from tirscript.ir.dtype import KEPT, DType, dtype, scalar_names
 from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.op import _WORDS as WORDS
 from tirscript.ir.op import ALIASES, FOREIGN, Op
@@ -316,6 +316,10 @@ def dtypes() -> str:
             word = "true or false" if kind.is_bool else "an integer"
         lines.append(f"| `T.{name}` | {kind.bits} | {word} |")
     lines.append('\nEach has lanes too: `T.float32x8` by name, or any number in a string, `"float32x3"`.')
+    names = ", ".join(f"`{name}`" for name in KEPT)
+    lines.append(
+        f"\nOf TVM's others, programs may hold {names}: they are read, checked, kept and printed, and not run."
+    )
     return "\n".join(lines) + "\n"
 
 

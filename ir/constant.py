@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from .check import public
 from .diagnostic import DiagnosticError, error
-from .dtype import DType, dtype
+from .dtype import KEPT, DType, dtype
 from .forks import renew_in_children
 from .node import Node
 from .words import call_it
@@ -193,6 +193,9 @@ def numpy_dtype(kind: DType) -> np.dtype[Any]:
     """The numpy dtype of the elements of `kind`, little-endian; bfloat16 and float8 are those of ml_dtypes."""
     import numpy as np
 
+    if kind.is_kept:
+        message = f"constants of {kind} have no data here: it is {KEPT[kind.element.name]}"
+        raise DiagnosticError([error("T109", message, hint="make them of another type, such as int8 or float8_e4m3fn")])
     if kind.kind in ("bfloat", "float8"):
         import ml_dtypes
 

@@ -26,23 +26,28 @@ for _bits in (8, 16, 32, 64):
     _SCALARS[f"int{_bits}"] = ("int", _bits)
     _SCALARS[f"uint{_bits}"] = ("uint", _bits)
 
-# element types of TVM and ml_dtypes that the language has not, with what they are
-MISSING: dict[str, str] = {
-    **{
-        f"{word}{bits}": "an integer narrower than a byte, which has no one layout in memory"
-        for word in ("int", "uint")
-        for bits in (2, 4)
-    },
-    **{f"{word}128": "an integer of more than 64 bits" for word in ("int", "uint")},
-    **dict.fromkeys(
-        ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"),
-        "a float narrower than a byte, which has no one layout in memory: TVM packs it, numpy does not",
-    ),
-    **{
-        f"float8_{name}": "a float of 8 bits other than float8_e4m3fn and float8_e5m2"
-        for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")
-    },
+# element types of TVM and ml_dtypes that programs may hold, with what they are: they are read, checked, kept and
+# printed, and a program that holds one is not run (computed.py)
+_NARROW_INT = "an integer narrower than a byte, which has no one layout in memory"
+_NARROW_FLOAT = "a float narrower than a byte, which has no one layout in memory: TVM packs it, numpy does not"
+_OTHER_FLOAT8 = "a float of 8 bits other than float8_e4m3fn and float8_e5m2"
+KEPT: dict[str, str] = {
+    **{f"{word}{bits}": _NARROW_INT for word in ("int", "uint") for bits in (2, 4)},
+    **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), _NARROW_FLOAT),
+    **{f"float8_{name}": _OTHER_FLOAT8 for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")},
 }
+
+
+def _kind_and_bits(name: str) -> tuple[str, int]:
+    """Of a name such as int4 or float6_e2m3fn; floats narrower than a byte are of the kind of those of a byte."""
+    word, _, form = name.partition("_")
+    return "float8" if form else word[:-1], int(word[-1])
+
+
+# those that it has not
+MISSING: dict[str, str] = {f"{word}128": "an integer of more than 64 bits" for word in ("int", "uint")}
+
+_KEPT_SCALARS = {name: _kind_and_bits(name) for name in KEPT}
 
 _NAME = re.compile(r"^(?P<base>[a-z0-9_]*?)(?:x(?P<scale>vscalex)?(?P<lanes>[1-9][0-9]{0,5}))?$")
 _NAMES = ", ".join(sorted(_SCALARS))
@@ -82,6 +87,11 @@ class DType(Struct, frozen=True, eq=False, weakref=True):
     @property
     def is_bool(self) -> bool:
         return self.kind == "bool"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether programs may hold it and are then not run."""
+        return self.element.name in KEPT
 
     @property
     def is_handle(self) -> bool:
@@ -135,6 +145,8 @@ class DType(Struct, frozen=True, eq=False, weakref=True):
 
 
 _INTERNED: dict[Any, DType] = {}
+# the interned ones that are kept: programs are looked through for them only where there are some
+_INTERNED_KEPT: set[DType] = set()
 
 
 # names of TVM's that are no more
@@ -161,7 +173,7 @@ def _make(value: object) -> DType:
     if name in _INTERNED:
         return _INTERNED[name]
     match = _NAME.match(name)
-    scalar = _SCALARS.get(match["base"]) if match else None
+    scalar = (_SCALARS.get(match["base"]) or _KEPT_SCALARS.get(match["base"])) if match else None
     if match is not None and match["base"] in MISSING:
         raise ValueError(f"{name!r} is not supported: it is {MISSING[match['base']]}; the types are {_NAMES}")
     if match is None or scalar is None:
@@ -172,7 +184,10 @@ def _make(value: object) -> DType:
         return dtype(match["base"])
     if match["lanes"] and scalar[0] == "void":
         raise ValueError("void has no lanes")
-    return _INTERNED.setdefault(name, DType(name, scalar[0], scalar[1], lanes, scalable))
+    made = _INTERNED.setdefault(name, DType(name, scalar[0], scalar[1], lanes, scalable))
+    if match["base"] in KEPT:
+        _INTERNED_KEPT.add(made)
+    return made
 
 
 def _name_of(value: object) -> str:
@@ -226,7 +241,7 @@ def advice(value: object) -> str:
     if isinstance(value, str):
         from .diagnostic import suggest
 
-        near = _WORDS.get(value) or (suggest(value, _SCALARS) if value not in MISSING else None)
+        near = _WORDS.get(value) or (suggest(value, {**_SCALARS, **KEPT}) if value not in MISSING else None)
         return f"did you mean `{near}`?" if near else f"the types are {', '.join(_SCALARS)}"
     if isinstance(value, (tuple, list)) and len(value) == 1 and isinstance(value[0], str):
         return f'write it without the brackets: `"{value[0]}"`'
@@ -238,8 +253,13 @@ NAMED_LANES = (2, 4, 8, 16, 32, 64)
 
 
 def scalar_names() -> tuple[str, ...]:
-    """The names of all scalar element types."""
+    """The names of all scalar element types that are computed."""
     return tuple(_SCALARS)
+
+
+def any_kept() -> bool:
+    """Whether an element type that is kept was ever asked for: only then a program can hold one."""
+    return bool(_INTERNED_KEPT)
 
 
 BOOL = dtype("bool")

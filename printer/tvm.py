@@ -444,7 +444,7 @@ for _name in ("print", "breakpoint", "expm1"):
 
 # of the vectors that TVM has names for, it reads annotations of these
 _ANNOTATED_LANES = tuple(lanes for lanes in NAMED_LANES if lanes > 2)
-_UNNAMED = ("bool", "bfloat16")
+_UNNAMED = ("bool", "bfloat16", "int2", "int4", "uint2", "uint4")
 
 
 def _named(kind: DType) -> bool:

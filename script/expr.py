@@ -29,7 +29,7 @@ from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
 from .meet import meet, truth
-from .namespace import TILE_NAMESPACES, Namespace, TypeName, Unsupported, their_names, vector_type
+from .namespace import TILE_NAMESPACES, Namespace, TypeName, Unsupported, other_type, their_names
 from .plain import PlainLowering
 from .pointer import METHODS, elem_offset
 from .python import BINARY, COMPARE, UNARY
@@ -295,7 +295,7 @@ class ExprLowering(ChoiceLowering):
         if cls is Namespace:
             found = owner.__dict__.get(name, _MISSING)
             if found is _MISSING and owner._letter == "T":
-                found = vector_type(name) or _MISSING
+                found = other_type(name) or _MISSING
             if found is _MISSING and self.theirs:
                 found = self.their_names(owner).get(name, _MISSING)
             letter = owner._letter

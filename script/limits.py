@@ -24,12 +24,20 @@ def limit(name: str, to: DType) -> Const:
     if name == "infinity" or to.is_float:
         if not to.is_float:
             raise ValueError(f"{to} has no infinity")
-        value = _LARGEST[to.name] if name != "infinity" else _infinity(to)
-        return const(-value if name == "min_value" else value, to)
+        return const(_infinity(to) if name == "infinity" else _limit_of_float(name, to), to)
     if not (to.is_int or to.is_bool):
         raise ValueError(f"{to} has no least or greatest value")
     low, high = to.int_range()
     return const(low if name == "min_value" else high, to)
+
+
+def _limit_of_float(name: str, to: DType) -> float:
+    if to.name in _LARGEST:
+        return -_LARGEST[to.name] if name == "min_value" else _LARGEST[to.name]
+    import ml_dtypes
+
+    known = ml_dtypes.finfo(to.name)
+    return float(known.min if name == "min_value" else known.max)
 
 
 def special_float(text: str, to: DType) -> float:

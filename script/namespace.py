@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tirscript.ir.dtype import MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
+from tirscript.ir.dtype import KEPT, MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS
@@ -261,9 +261,10 @@ class BufferForm:
         return "<T.Buffer>"
 
 
-def vector_type(name: str) -> TypeName | None:
-    """`T.int8x128`: the dtype of vectors of any number of lanes by its name; None where it is no such name."""
-    if not _VECTOR.fullmatch(name):
+def other_type(name: str) -> TypeName | None:
+    """`T.int8x128`, `T.int4`: the dtype of vectors of any number of lanes, or one that is kept and not computed, by its
+    name; None where it is no such name."""
+    if name not in KEPT and not _VECTOR.fullmatch(name):
         return None
     try:
         return TypeName(dtype(name))
@@ -286,7 +287,7 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         from tirscript.ir.diagnostic import suggest
 
-        found = vector_type(name) if self._letter == "T" else None
+        found = other_type(name) if self._letter == "T" else None
         if found is not None:
             return found
         near = suggest(name, self.__dict__)

@@ -26,6 +26,7 @@ from tirscript.ir import (
     recursion_room,
     suggest,
 )
+from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import numpy_dtype, require_constants
 from tirscript.ir.graph import (
     Dataflow,
@@ -547,6 +548,7 @@ def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str
     func = module[name]
     assert isinstance(func, GraphFunc)
     require_constants(module)
+    require_computed(module, "T308")
     names = [param.name for param in func.params]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names):

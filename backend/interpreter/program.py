@@ -24,6 +24,7 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
 from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
@@ -288,6 +289,7 @@ def program_of(x: PrimFunc | Module, counted: bool) -> Program:
     if found is not None and found[0] is x:
         return found[1]
     require_constants(x)
+    require_computed(x, "T308")
     functions = x.functions if isinstance(x, Module) else (x,)
     module = x if isinstance(x, Module) else None
     program = Program(tuple([func for func in functions if isinstance(func, PrimFunc)]), module, counted)

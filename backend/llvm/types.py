@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from tirscript.ir.computed import not_computed
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
 
@@ -43,12 +44,15 @@ def value_type(dtype: DType) -> str:
                 )
             ]
         )
-    return vector(_VALUES[dtype.element.name], dtype.lanes)
+    return vector(scalar_type(dtype), dtype.lanes)
 
 
 def scalar_type(dtype: DType) -> str:
-    """The LLVM type of one lane of a value of `dtype`."""
-    return _VALUES[dtype.element.name]
+    """The LLVM type of one lane of a value of `dtype`. Raises DiagnosticError T402 for one that is not computed."""
+    found = _VALUES.get(dtype.element.name)
+    if found is None:
+        raise DiagnosticError([not_computed(dtype, "T402")])
+    return found
 
 
 def memory_type(dtype: DType) -> str:

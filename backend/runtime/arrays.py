@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tirscript.ir import Buffer, DType
+from tirscript.ir import Buffer, DiagnosticError, DType
+from tirscript.ir.computed import not_computed
 from tirscript.ir.constant import is_masked
 from tirscript.ir.words import with_article
 
@@ -29,6 +30,8 @@ class ArrayProblem(Exception):
 def numpy_dtype(kind: DType) -> np.dtype[Any]:
     """The numpy dtype of one lane of `kind`; bfloat16 and float8 are those of ml_dtypes."""
     element = kind.element
+    if element.is_kept:
+        raise DiagnosticError([not_computed(element, "T402")])
     if element.kind in ("bfloat", "float8"):
         import ml_dtypes
 

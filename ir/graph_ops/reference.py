@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..diagnostic import DiagnosticError
+
 Reference = Callable[..., Any]
-# what references raise for what an operator is not defined on
-REFUSALS = (IndexError, ValueError, TypeError, ZeroDivisionError, OverflowError)
+# what references raise for what an operator is not defined on, or for element types that are not computed
+REFUSALS = (IndexError, ValueError, TypeError, ZeroDivisionError, OverflowError, DiagnosticError)
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 

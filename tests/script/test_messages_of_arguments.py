@@ -101,23 +101,14 @@ def test_the_argument_is_underlined(body: str, code: str, underlined: str | None
     assert words in found.message
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("float4_e2m1fn", "a float narrower than a byte"),
-        ("float6_e2m3fn", "a float narrower than a byte"),
-        ("float8_e8m0fnu", "a float of 8 bits other than"),
-        ("int4", "an integer narrower than a byte"),
-        ("uint128", "an integer of more than 64 bits"),
-    ],
-)
-def test_element_types_that_only_others_have(name: str, what: str) -> None:
+@pytest.mark.parametrize("name", ["int128", "uint128"])
+def test_element_types_that_only_others_have(name: str) -> None:
     found = mistake(f'@T.prim_func\ndef f(A: T.Buffer((4,), "{name}")):\n    A[0] = A[1]\n')
     assert found.code == "T109" and found.labels[0].span.text == f'"{name}"'
-    assert f"{name!r} is not supported: it is {what}" in found.message
+    assert f"{name!r} is not supported: it is an integer of more than 64 bits" in found.message
     assert "float8_e4m3fn" in str(found.hint) and "did you mean" not in str(found.hint)
     found = mistake(f"@T.prim_func\ndef f(A: T.Buffer((4,), T.{name})):\n    A[0] = A[1]\n")
-    assert found.code == "T021" and f"`T.{name}`, {what}" in found.message
+    assert found.code == "T021" and f"`T.{name}`, an integer of more than 64 bits" in found.message
 
 
 @pytest.mark.parametrize(
