@@ -40,6 +40,10 @@ from .python import is_numpy_scalar
 _NO_NUMBERS = ("inf", "-inf", "nan")
 
 
+# names of arguments in text of TVM's dialect before 2025
+_OLDER_FIELDS = {"device": {"dev_type": "device_type", "dev_id": "index"}}
+
+
 class GraphFormLowering(GraphCallLowering):
     """Lowers constructs."""
 
@@ -49,7 +53,9 @@ class GraphFormLowering(GraphCallLowering):
         if len(args) > len(fields):
             raise self.fail("T101", f"`G.{name}` takes at most {len(fields)} arguments, not {len(args)}", node)
         given = dict(zip(fields, args, strict=False))
-        for key, value in kwargs.items():
+        older = _OLDER_FIELDS.get(name, {}) if self.theirs else {}
+        for word, value in kwargs.items():
+            key = older.get(word, word)
             if key not in fields or key in given:
                 what = "is given twice" if key in given else "is no argument"
                 hint = f"they are {', '.join(fields)}"

@@ -194,15 +194,15 @@ def test_devices() -> None:
 @R.function
 def main(x: R.Tensor((4,), "float32")):
     a = R.hint_on_device(x, R.cpu())
-    b = R.hint_on_device(a, R.cuda(1))
-    c = R.to_vdevice(b, R.vdevice("cuda", 1))
+    b = R.hint_on_device(a, R.device(dev_type=2, dev_id=1))
+    c = R.to_vdevice(R.hint_on_device(b, R.cuda(1)), R.vdevice("cuda", 1))
     d = R.to_vdevice(c, I.vdevice({"kind": "llvm", "mcpu": "x"}, 0, "global"))
     e = R.add(d, d)
     return e
 """)
     assert isinstance(made, GraphFunc)
     devices = [(node.device_type, node.index) for node in walk(made) if type(node) is DeviceValue]
-    assert devices == [(1, 0), (2, 1)]
+    assert sorted(devices) == [(1, 0), (2, 1), (2, 1)]
     held = [node for node in walk(made) if type(node) is VDevice]
     assert [(one.target, one.index) for one in held] == [("cuda", 1), (Attrs({"kind": "llvm", "mcpu": "x"}), 0)]
     text = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = R.hint_on_device(x, R.cuda("a"))\n    return y\n'
