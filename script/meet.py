@@ -10,6 +10,8 @@
 | `T.exp(i32)`, `T.pow(i32, i32)` | of the integers as float32; beside a float, `T.pow(i32, f64)`, as that |
 | `f32_buffer[i] = i64` | the value cast; of a literal the whole part where the place holds integers |
 | `if i32:` | `if i32 != 0:` |
+| `b < b` | of bools as int8 |
+| `b + b`, `b - b`, `b * b`, `T.max(b, b)`, `T.min(b, b)` | numbers of one bit, which wrap: `^`, `^`, `&`, `|`, `&` |
 """
 
 from __future__ import annotations
@@ -19,15 +21,20 @@ import math
 import re
 from typing import Any
 
-from tirscript.ir.dtype import FLOAT32, INT32, INT64, DType
+from tirscript.ir.dtype import FLOAT32, INT32, INT64, DType, dtype
 from tirscript.ir.expr import Broadcast, Call, Const, Expr, const
-from tirscript.ir.op import FLOATS, OPS, Op, as_expr, build, cast
+from tirscript.ir.op import FLOATS, NUMS, OPS, Op, as_expr, build, cast
 
+INT8 = dtype("int8")
 _ADAPTING = frozenset(
     OPS[name]
     for name in ("equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
 )
 _ROUNDING = frozenset(OPS[name] for name in ("floor", "ceil", "round", "trunc", "nearbyint"))
+_OF_BITS = {
+    OPS[name]: OPS[f"bitwise_{bits}"]
+    for name, bits in (("add", "xor"), ("sub", "xor"), ("mul", "and"), ("max", "or"), ("min", "and"))
+}
 _DIV, _TRUNCDIV, _NOT_EQUAL = OPS["div"], OPS["truncdiv"], OPS["not_equal"]
 
 
@@ -52,6 +59,10 @@ def meet(entry: Op, args: list[Any]) -> Expr:
     for arg in given:
         if type(arg) in (int, float) and not (adapting and _fits(arg, common)):
             common = _wider(common, _alone(arg))
+    if common.is_bool and entry.operands == NUMS and entry.result == "bool":
+        common = INT8.with_lanes(common.lanes, common.scalable)
+    elif common.is_bool:
+        entry = _OF_BITS.get(entry, entry)
     if entry is _DIV and common.is_int and not all(kind.is_signed for kind in kinds):
         entry = _TRUNCDIV  # of signed integers alone TVM asks which division is meant
     return build(entry, [*args[:first], *(fit(arg, common) for arg in given), *args[stop:]])

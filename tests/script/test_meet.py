@@ -40,6 +40,12 @@ SAME = [
     ("float32[0] = T.max(float16[1], float32[1])", 'float32[0] = T.max(T.cast(float16[1], "float32"), float32[1])'),
     ("int64[0] = T.if_then_else(bool[0], int32[1], int64[1])",
      'int64[0] = T.if_then_else(bool[0], T.cast(int32[1], "int64"), int64[1])'),
+    ("bool[0] = bool[1] < bool[2]", 'bool[0] = T.cast(bool[1], "int8") < T.cast(bool[2], "int8")'),
+    ("bool[0:4] = bool[0:4] >= bool[0:4]",
+     'bool[0:4] = T.cast(bool[0:4], "int8x4") >= T.cast(bool[0:4], "int8x4")'),
+    ("bool[0] = bool[1] + bool[2] - bool[3]", "bool[0] = bool[1] ^ bool[2] ^ bool[3]"),
+    ("bool[0] = bool[1] * bool[2]", "bool[0] = bool[1] & bool[2]"),
+    ("bool[0] = T.max(T.min(bool[1], bool[2]), bool[3])", "bool[0] = bool[1] & bool[2] | bool[3]"),
     ("int32[0] = T.floor(int32[1])", "int32[0] = int32[1]"),
     ("int8[0] = int64[1]", 'int8[0] = T.cast(int64[1], "int8")'),
     ("int8[0] = float32[1]", 'int8[0] = T.cast(float32[1], "int8")'),
@@ -79,7 +85,7 @@ def test_conversions(body: str, ours: str) -> None:
     [
         ("int8[0] = 300", "300 does not fit int8"),
         ("int32[0] = int32[1] / int32[2]", "takes floats"),
-        ("bool[0] = bool[1] + bool[2]", "takes numbers, not bool"),
+        ("bool[0] = bool[1] // bool[2]", "takes numbers, not bool"),
         ("float32[0] = float32[1] & 1", "takes integers"),
     ],
 )
