@@ -9,7 +9,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 
-from .namespace import Unsupported
+from .namespace import TILE_NAMESPACES, Unsupported
 
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(
@@ -203,7 +203,11 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
     """The way out for a name that is unknown where it stands: T's own of that name, the table, the nearest one."""
     if letter == "T.axis" and name in AXIS_ADVICE:
         return f"did you mean `T.axis.{AXIS_ADVICE[name]}`?"
-    of = {known: value for known, value in of.items() if not isinstance(value, Unsupported)}
+    of = {
+        known: value
+        for known, value in of.items()
+        if not isinstance(value, Unsupported) and known not in TILE_NAMESPACES
+    }
     if name in of and not name.startswith("_"):
         return f"did you mean `{letter}.{name}`?"
     if name in ADVICE:
