@@ -177,7 +177,7 @@ exec(compile(text, "kernel.py", "exec"))
     "T109": Example(
         "This is not the name of an element type. They are bool, int8 to int64, uint8 to uint64, float16, bfloat16, "
         "float32, float64, float8_e4m3fn and float8_e5m2, each with lanes where wanted (`float32x8`), as a string or "
-        "as a name of `T`.",
+        "as a name of `T`. TVM's others, such as int4, may stand in programs that are not run.",
         kernel('C = T.alloc_buffer((4,), "flaot32")', "C[0] = A[0]"),
     ),
     "T110": Example(
