@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import DiagnosticError, Module, structural_equal
+from tirscript.ir import DiagnosticError, Module, PrimFunc, structural_equal
 from tirscript.ir.dtype import KEPT, dtype
+from tirscript.ir.graph import GraphFunc
 from tirscript.passes import get_pass
 from tirscript.script import parse
 
@@ -100,6 +101,7 @@ def test_constants_have_no_data() -> None:
 
 def test_passes_keep_them() -> None:
     graph = parse(GRAPH.replace("G.add(w, w)", 'G.zeros((4,), "int4")'))
+    assert isinstance(graph, GraphFunc)
     assert structural_equal(get_pass("fold_graph_constant")(Module((graph,))).functions[0], graph)
     kernel = parse(KERNEL.format("uint2", OURS, "A[2]"))
-    assert '"uint2"' in get_pass("simplify")(kernel).script()
+    assert isinstance(kernel, PrimFunc) and '"uint2"' in get_pass("simplify")(kernel).script()
