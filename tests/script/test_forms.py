@@ -139,4 +139,4 @@ def test_what_t_makes_outside_of_a_kernel() -> None:
         "<T.serial>",
         "<T.Buffer>",
     )
-    assert repr(T.ptx) == "<T.ptx, not supported>" and repr(T.Cast) == "<T.Cast>"
+    assert repr(T.nki) == "<T.nki, not supported>" and repr(T.Cast) == "<T.Cast>"

@@ -146,7 +146,7 @@ def test_devices_of_a_module_are_kept() -> None:
     assert structural_equal(parse(made.script()), made)
 
 
-@pytest.mark.parametrize("name", ["ptx", "cta", "thread_id", "TileLayout", "smem", "cuda"])
+@pytest.mark.parametrize("name", ["ptx.mma", "cta", "thread_id", "TileLayout", "smem", "cuda.cta_sync"])
 def test_tile_primitives_are_refused_by_name(name: str) -> None:
     text = (
         "from tvm.script import tirx as T\n\n@T.prim_func\n"
