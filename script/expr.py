@@ -388,6 +388,7 @@ class ExprLowering(ChoiceLowering):
 
 
 
+
 def _unfit(arg: Any, problem: DiagnosticError) -> bool:
     """Whether a literal is the one that a diagnostic says does not fit."""
     shown = integer_text(arg) if isinstance(arg, int) else arg

@@ -14,7 +14,7 @@ from .advice import element_of, matched
 from .expr import MAX_LANES, ExprLowering, same_dtype
 from .item_nodes import index_nodes
 from .lengths import difference, scalable_length
-from .namespace import BufferForm, Form, PointerType, TypeName
+from .namespace import TILE_NAMESPACES, BufferForm, Form, Namespace, PointerType, TypeName, Unsupported
 
 
 class SubscriptLowering(ExprLowering):
@@ -41,6 +41,9 @@ class SubscriptLowering(ExprLowering):
             message = f"this is a value of {owner.dtype}, not a buffer: it cannot be indexed"
             raise self.fail("T104", message, node, hint=hint)
         self.not_called(owner, node)
+        if type(owner) is Namespace and owner._letter.removeprefix("T.") in TILE_NAMESPACES:  # T.ptx["cp.async.cg"]
+            what = Unsupported(self.span(node).text).what
+            raise self.fail("T021", f"`{self.span(node).text}`, {what}, is not supported", node)
         item = self._item(node.slice)
         if isinstance(item, Const):
             item = item.value

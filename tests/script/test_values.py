@@ -165,6 +165,7 @@ def test_a_target_can_be_given_from_outside() -> None:
         ("x = T.decl_scalar('float32', A.data, 'global', byte_offset=5)", "T207", "5 bytes", "5"),
         ("T.s_tir.lgd32(A.data, True, 0, 0)", "T031", "`T.s_tir.lgd32` is not a function", "T.s_tir.lgd32"),
         ("T.ptx.wgmma_fence()", "T021", "`T.ptx.wgmma_fence`, a tile primitive of TVM for GPUs", "T.ptx.wgmma_fence"),
+        ("T.ptx['cp.async.cg'](A.data)", "T021", "a tile primitive of TVM for GPUs", "T.ptx['cp.async.cg']"),
         ("T.nki.load(A.data)", "T021", "`T.nki`, a tile primitive of TVM for GPUs, is not supported", "T.nki"),
         ("T.cuda.__shfl_dwn_sync(0, 0, 0, 0)", "T031", "is not a function of T.cuda", "T.cuda.__shfl_dwn_sync"),
         ("f = lambda i: i", "T021", "`lambda` here", "lambda i: i"),
