@@ -151,6 +151,8 @@ class _Fusion:
         consumers = [group.kinds[group.members.index(use.bind)] for use in uses if use.bind is not None]
         if bind.var in self.finishing and group.anchor == REDUCTION:
             return False  # a contraction does it in its tiles, once
+        if self.is_beside(bind, uses):
+            return False  # what is smaller is made once ahead of the contraction, which then takes what follows it
         if kind in (ELEMENTWISE, BROADCAST, INJECTIVE):
             # what feeds a contraction is read many times, and would be made as often
             return all(one != CONTRACTION for one in consumers)
@@ -160,6 +162,11 @@ class _Fusion:
                 structural_equal(bind.var.type, one.var.type) or _same_shape(bind, one) for one in group.members
             )
         return False
+
+    def is_beside(self, bind: GraphBind, uses: list[_Use]) -> bool:
+        """Whether a result is spread over that of a contraction, as the scale that a norm makes of its weights is."""
+        behind = [use.bind for use in uses if use.bind is not None and use.bind.var in self.finishing]
+        return bind.var not in self.finishing and any(not _same_shape(bind, one) for one in behind)
 
     def kind(self, bind: GraphBind) -> int | None:
         """How the kernel of a binding may be fused; None where it is no call of one."""

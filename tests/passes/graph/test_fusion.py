@@ -9,7 +9,7 @@ import tirscript
 from tirscript.ir import Module, PrimFunc, structural_equal
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.verify import verify
-from tirscript.passes import DEFAULT_LOWERING
+from tirscript.passes import DEFAULT_LOWERING, Sequential
 from tirscript.passes.graph import (
     GRAPH_LOWERING,
     annotate_pattern,
@@ -359,3 +359,33 @@ class M:
     assert len(fused.functions) == 2  # the kernel calls none
     x = np.arange(24, dtype="float32").reshape(3, 2, 4) - 12
     np.testing.assert_array_equal(tirscript.interpret(fused, x), np.maximum(x, 0).reshape(3, 8) + 1)
+
+
+def test_a_norm_of_parameters_is_done_where_a_convolution_is() -> None:
+    given = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(
+        x: G.Tensor((1, 4, 6, 6), "float32"), w: G.Tensor((8, 4, 3, 3), "float32"),
+        g: G.Tensor((8,), "float32"), v: G.Tensor((8,), "float32"),
+    ):
+        with G.dataflow():
+            h = G.nn.conv2d(x, w)
+            n = G.nn.relu(G.nn.batch_norm(h, g, g, g, v, axis=1, training=False)[0])
+            G.output(n)
+        return n
+""")
+    assert isinstance(given, Module)
+    names = [
+        one.name
+        for one in Sequential(GRAPH_LOWERING.passes[: [one.name for one in GRAPH_LOWERING].index("rewrite_reshape")])(
+            given
+        ).functions
+    ]
+    assert "fused_conv2d_multiply_1_add_1_relu" in names and "conv2d" not in names
+    random = np.random.default_rng(0)
+    arrays = [random.random(shape, dtype=np.float32) for shape in ((1, 4, 6, 6), (8, 4, 3, 3), (8,), (8,))]
+    np.testing.assert_allclose(
+        tirscript.build(given)(*arrays), tirscript.interpret(given, *arrays), rtol=1e-4, atol=1e-5
+    )
