@@ -50,9 +50,9 @@ def numbers(values: Sequence[Expr]) -> tuple[int, ...] | None:
     return found if len(found) == len(values) else None
 
 
-def _analyzer(*values: Expr) -> Analyzer:
+def _analyzer(*values: Expr, presburger: bool = False) -> Analyzer:
     known = {part: (0, _MOST) for value in values for part in walk(value) if type(part) is Var and part.dtype.is_int}
-    return Analyzer(known, presburger=False)
+    return Analyzer(known, presburger=presburger)
 
 
 def simple(value: Expr) -> Expr:
@@ -74,9 +74,9 @@ def differ(a: Expr, b: Expr) -> bool:
     return a is not b and _analyzer(a, b).can_refute(OPS["equal"](a, b))
 
 
-def not_negative(value: Expr) -> bool:
-    """Whether a value made of dimensions is proved to be 0 or more."""
-    return _analyzer(value).can_prove(OPS["greater_equal"](value, const(0, INT64)))
+def not_negative(value: Expr, *, presburger: bool = False) -> bool:
+    """Whether a value made of dimensions is proved to be 0 or more; `presburger` arithmetic takes longer."""
+    return _analyzer(value, presburger=presburger).can_prove(OPS["greater_equal"](value, const(0, INT64)))
 
 
 def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:

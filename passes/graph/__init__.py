@@ -5,6 +5,7 @@ from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .canonicalize_bindings import canonicalize_bindings
 from .common_graph_subexpression import common_graph_subexpression
+from .convert_to_dataflow import convert_to_dataflow
 from .dead_code import dead_code_elimination
 from .decompose_for_inference import decompose_for_inference
 from .fold_graph_constant import fold_graph_constant
@@ -21,6 +22,7 @@ from .quantized_products import quantized_products
 from .rewrite_reshape import rewrite_reshape
 from .run_codegen import run_codegen
 from .split_at_sizes import split_at_sizes
+from .split_to_slices import split_to_slices
 from .static_memory_plan import static_memory_plan
 from .to_mixed_precision import to_mixed_precision
 from .write_in_place import write_in_place
@@ -32,6 +34,7 @@ __all__ = [
     "bind_symbolic_vars",
     "canonicalize_bindings",
     "common_graph_subexpression",
+    "convert_to_dataflow",
     "dead_code_elimination",
     "decompose_for_inference",
     "fold_graph_constant",
@@ -48,6 +51,7 @@ __all__ = [
     "rewrite_reshape",
     "run_codegen",
     "split_at_sizes",
+    "split_to_slices",
     "static_memory_plan",
     "to_mixed_precision",
     "write_in_place",

@@ -1,0 +1,129 @@
+"""Bindings that are put into dataflow, where kernels are fused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import Module, structural_equal
+from tirscript.ir.graph import Dataflow
+from tirscript.ir.rewrite import walk
+from tirscript.ir.verify import verify
+from tirscript.passes import Sequential
+from tirscript.passes.graph import (
+    GRAPH_LOWERING,
+    convert_to_dataflow,
+)
+from tirscript.script import parse
+
+TO_FUSED = Sequential(GRAPH_LOWERING.passes[: [one.name for one in GRAPH_LOWERING].index("rewrite_reshape")])
+
+
+def module(body: str, value: str, params: str = 'x: G.Tensor(("n", 8), "float32")') -> Module:
+    lines = "".join(f"        {line}\n" for line in body.strip().split("\n"))
+    found = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def grow(A: T.Buffer(("n", 8), "float32")):
+        for i, j in T.grid(n, 8):
+            A[i, j] = A[i, j] + 1.0
+
+    @G.graph_func(pure=False)
+    def main({params}):
+{lines}        return {value}
+""")
+    assert isinstance(found, Module)
+    return found
+
+
+def flows(made: Module) -> list[Dataflow]:
+    return [one for one in walk(made["main"]) if type(one) is Dataflow]
+
+
+X = np.linspace(-2, 2, 24, dtype="float32").reshape(3, 8)
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "sizes"),
+    [
+        ("a = G.exp(x)\nb = G.add(a, x)", "b", [(2, 1)]),
+        ("a = G.exp(x)\nb = G.add(a, x)", "a, b", [(2, 2)]),
+        # one binding is not worth it, and what has effects stands between
+        ("a = G.exp(x)\ng = G.print(a)\nb = G.sin(a)", "b", []),
+        ("a = G.exp(x)\nb = G.sin(a)\ng = G.print(b)\nc = G.cos(b)\nd = G.add(a, c)", "d", [(2, 2), (2, 1)]),
+        # dataflow is joined by its neighbours
+        (
+            "a = G.exp(x)\nwith G.dataflow():\n    b = G.sin(a)\n    c = G.cos(b)\n    G.output(c)\nd = G.add(a, c)",
+            "d",
+            [(4, 1)],
+        ),
+        (
+            "with G.dataflow():\n    a = G.exp(x)\n    G.output(a)\nwith G.dataflow():\n    b = G.sin(a)\n    G.output(b)",
+            "a, b",
+            [(2, 2)],
+        ),
+        # sizes that a check or a scalar tells are known behind it
+        ("m = T.int64()\na = G.match_cast(x, G.Tensor((m, 8), 'float32'))\nb = G.exp(a)\nc = G.sin(b)", "c", [(2, 1)]),
+        # what is written in place is read before and after
+        (
+            "a = G.exp(x)\nb = G.sin(a)\n"
+            "c = G.call_tir_inplace(M.grow, (a,), inplace_indices=[0], out=G.Tensor((n, 8), 'float32'))\n"
+            "d = G.cos(c)\ne = G.add(b, d)",
+            "e",
+            [(2, 2), (2, 1)],
+        ),
+    ],
+)
+def test_bindings_become_dataflow(body: str, value: str, sizes: list[tuple[int, int]]) -> None:
+    given = module(body, value)
+    made = convert_to_dataflow(given)
+    assert [str(found) for found in verify(made)] == []
+    assert [(len(one.body), len(one.outputs)) for one in flows(made)] == sizes
+    assert structural_equal(convert_to_dataflow(made), made)
+    for one, other in zip(_list(tirscript.interpret(made, X)), _list(tirscript.interpret(given, X)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_branches_have_dataflow_of_their_own() -> None:
+    given = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((8,), "float32"), up: G.Tensor((), "bool")):
+        a = G.exp(x)
+        b = G.sin(a)
+        if up:
+            c = G.add(b, x)
+            d = G.cos(c)
+        else:
+            d = G.negative(b)
+        return d
+""")
+    assert isinstance(given, Module)
+    made = convert_to_dataflow(given)
+    assert [len(one.body) for one in flows(made)] == [2, 2]
+    for up in (True, False):
+        arguments = X[0], np.array(up)
+        np.testing.assert_array_equal(tirscript.interpret(made, *arguments), tirscript.interpret(given, *arguments))
+        np.testing.assert_allclose(
+            tirscript.build(given)(*arguments), tirscript.interpret(given, *arguments), rtol=1e-5
+        )
+
+
+def test_the_least_number_of_bindings() -> None:
+    given = module("a = G.exp(x)\nb = G.add(a, x)", "b")
+    assert convert_to_dataflow(given, least=3) is given
+    assert len(flows(convert_to_dataflow(module("a = G.exp(x)", "a"), least=1))) == 1
+
+
+def test_kernels_outside_of_dataflow_are_fused() -> None:
+    made = TO_FUSED(module("a = G.exp(x)\nb = G.add(a, x)\nc = G.tanh(b)", "c"))
+    assert [one.name for one in made.functions] == ["fused_exp_add_tanh", "main"]
+
+
+def _list(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, tuple) else [found]
