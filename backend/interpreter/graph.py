@@ -56,6 +56,8 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
+from tirscript.ir.graph_ops.views import parts as view_parts
+from tirscript.ir.graph_ops.views import view_of
 from tirscript.ir.span import Span
 from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
@@ -368,6 +370,16 @@ class _Scope:
             raise AssertionError(text.format(*values) if text else "the condition of `G.assert_op` is false")
         return ()
 
+    def view(self, expr: OpCall) -> Any:
+        """`G.memory.view(x, shape, dtype, offset)`"""
+        x, (shape, kind, begin) = self.value(expr.args[0]), view_parts(expr)
+        self.run.marks.check((x,))
+        sizes, first = (None if one is None else self.value(one) for one in (shape, begin))
+        try:
+            return view_of(x, sizes, None if kind is None else numpy_dtype(kind), first)
+        except ValueError as problem:
+            raise _wrong("T301", f"`{expr.op.spelling}`: {problem}", expr.span) from None
+
     def new(self, kind: GraphType, expr: GraphExpr) -> Any:
         """Memory for a result."""
         if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
@@ -533,6 +545,7 @@ _SPECIAL: dict[str, Callable[[_Scope, OpCall], Any]] = {
     "print": _Scope.show,
     "assert_op": _Scope.require,
     "call_builtin_with_ctx": _Scope.call_packed,
+    "memory.view": _Scope.view,
     "null_value": lambda scope, expr: None,
     # where values lie is nothing to the interpreter, which has memory of its own for each
     **dict.fromkeys(ALLOCATIONS, lambda scope, expr: new_tensor(expr, scope.value)),

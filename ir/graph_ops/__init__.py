@@ -25,6 +25,7 @@ from . import reduce as _reduce  # noqa: F401
 from . import scatter as _scatter  # noqa: F401
 from . import slicing as _slicing  # noqa: F401
 from . import sort as _sort  # noqa: F401
+from . import views as _views  # noqa: F401
 from . import vision as _vision  # noqa: F401
 from . import vision_boxes as _vision_boxes  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register

@@ -39,42 +39,30 @@ def unknown(call: OpCall, types: Types) -> GraphType:
 def new_memory(call: OpCall) -> tuple[Any, Any]:
     """The shape and dtype that a call allocates, as its arguments or attributes are."""
     at = ALLOCATIONS[call.op.name]
-    return _given(call, at, "shape"), _given(call, at + 1, "dtype")
+    return given(call, at, "shape"), given(call, at + 1, "dtype")
 
 
 def memory(call: OpCall, types: Types) -> GraphType:
     """A tensor of the shape and dtype that the call names."""
     shape, kind = new_memory(call)
     if type(shape) is ShapeExpr:
-        return TensorType(shape.values, _dtype(kind))
+        return TensorType(shape.values, dtype_of(kind))
     if type(shape) is GraphVar and type(shape.type) is ShapeType:
-        return of_shape(shape.type, _dtype(kind))
+        return of_shape(shape.type, dtype_of(kind))
     return ObjectType()
 
 
 def wrapped(call: OpCall, types: Types) -> GraphType:
     """The first argument in the dtype that the call names."""
-    found, kind = handed_on(call, types), _dtype(_given(call, 1, "dtype"))
+    found, kind = handed_on(call, types), dtype_of(given(call, 1, "dtype"))
     return found.replace(dtype=kind or FLOAT32) if type(found) is TensorType else found
 
 
 def moved(call: OpCall, types: Types) -> GraphType:
     """The first argument on another device, by the name that the call gives it."""
-    found, given = handed_on(call, types), _given(call, 1, "dst_vdevice")
-    name = given.value if type(given) is StringValue else given
+    found, told = handed_on(call, types), given(call, 1, "dst_vdevice")
+    name = told.value if type(told) is StringValue else told
     return found.replace(vdevice=name if isinstance(name, str) else None) if type(found) is TensorType else found
-
-
-def viewed(call: OpCall, types: Types) -> GraphType:
-    """The memory of the first argument in the shape and dtype that the call names, its own where it names none."""
-    found, shape, kind = handed_on(call, types), _given(call, 1, "shape"), _dtype(_given(call, 2, "dtype"))
-    if type(found) is not TensorType:
-        return found
-    known = shape.type if type(shape) is GraphVar else None
-    if type(known) is ShapeType:
-        return of_shape(known, kind or found.dtype)
-    values = shape.values if type(shape) is ShapeExpr else found.shape
-    return TensorType(values, kind or found.dtype, found.rank if values is None else None, found.vdevice)
 
 
 def workers(joined: bool) -> Callable[[OpCall, Types], GraphType]:
@@ -82,8 +70,8 @@ def workers(joined: bool) -> Callable[[OpCall, Types], GraphType]:
 
     def rule(call: OpCall, types: Types) -> GraphType:
         found = handed_on(call, types)
-        number = _number(_given(call, 1, "num_workers"))
-        along = 0 if joined else _number(_given(call, 2, "axis") or 0)
+        number = _number(given(call, 1, "num_workers"))
+        along = 0 if joined else _number(given(call, 2, "axis") or 0)
         if type(found) is not TensorType or found.shape is None:
             return found
         if type(number) is not int or number < 1 or type(along) is not int or not 0 <= along < len(found.shape):
@@ -105,7 +93,8 @@ def ended(call: OpCall, types: Types) -> GraphType:
     return TupleType(())
 
 
-def _given(call: OpCall, at: int, name: str) -> Any:
+def given(call: OpCall, at: int, name: str) -> Any:
+    """An argument, by its place or its name; None where the call has none."""
     return call.args[at] if at < len(call.args) else call.attrs.get(name)
 
 
@@ -115,7 +104,8 @@ def _number(value: Any) -> Any:
     return value.value if type(value) is Const else value
 
 
-def _dtype(value: Any) -> DType | None:
+def dtype_of(value: Any) -> DType | None:
+    """The dtype that an argument names; None where it names none."""
     found = value.value if isinstance(value, (DTypeValue, StringValue)) else value
     if not isinstance(found, (DType, str)):
         return None
@@ -148,7 +138,7 @@ _PURE = {
     "nn": "attention_var_len batch_flatten cross_entropy_with_logits pixel_shuffle attention_bias",
     "inspect": "tensor_byte_offset tensor_dtype_bits tensor_dtype_code tensor_dtype_lanes tensor_elem_offset"
     " tensor_ndim tensor_shape_i tensor_stride_i",
-    "memory": "ensure_zero_offset view",
+    "memory": "ensure_zero_offset",
     "vision": "get_valid_counts multibox_transform_loc non_max_suppression",
     "ccl": "allgather allreduce broadcast_from_worker0 scatter_from_worker0",
 }
@@ -162,7 +152,6 @@ _RULES: dict[str, Callable[[OpCall, Types], GraphType]] = {
     **dict.fromkeys(("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params"), handed_on),
     "to_vdevice": moved,
     "wrap_param": wrapped,
-    "memory.view": viewed,
     "ccl.allgather": workers(joined=True),
     "ccl.scatter_from_worker0": workers(joined=False),
     **dict.fromkeys(("ccl.allreduce", "ccl.broadcast_from_worker0"), handed_on),

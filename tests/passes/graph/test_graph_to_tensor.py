@@ -252,19 +252,6 @@ def test_wrong_calls_say_what_is_expected() -> None:
     assert repr(run) == "<tirscript graph function main(x)>"
 
 
-def test_a_view_of_other_bytes_is_refused() -> None:
-    module = parse("""
-@I.ir_module
-class M:
-    @R.function
-    def main(x: R.Tensor((4,), "float32")):
-        y = R.memory.view(x, R.shape([2]), R.dtype("float32"), R.prim_value(8))
-        return y
-""")
-    with pytest.raises(DiagnosticError, match=r"`G.memory.view` is no kernel"):
-        tirscript.build(module)
-
-
 @pytest.mark.parametrize(
     ("value", "way_out"),
     [
