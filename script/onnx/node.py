@@ -255,7 +255,10 @@ class Node:
     def checked(self, value: GraphExpr, wanted: Sequence[Expr]) -> GraphExpr:
         """A tensor whose last dimensions are `wanted` or 1, checked at run time where that is not known."""
         shape = self.shape(value)
-        goal = wanted[len(wanted) - len(shape) :]
+        goal = [
+            dims.ONE if is_at_most_one(have) and not dims.same(have, want) else want
+            for have, want in zip(shape, wanted[len(wanted) - len(shape) :], strict=True)
+        ]
         unsure = [
             not is_one(have) and not dims.same(have, want) and not dims.differ(have, want)
             for have, want in zip(shape, goal, strict=True)
@@ -306,6 +309,7 @@ def together(shapes: Iterable[Sequence[Expr]]) -> list[Expr]:
     wanted: list[Expr] = []
     for axis in range(-max(map(len, given)), 0):
         own = [shape[axis] for shape in given if len(shape) >= -axis and not is_one(shape[axis])]
+        own = [dim for dim in own if not is_at_most_one(dim)] or own
         # a number or a name rather than what is computed of them
         wanted.append(min(own, key=lambda dim: (type(dim) is not Const, type(dim) is not Var), default=dims.ONE))
     return wanted
@@ -315,4 +319,9 @@ def is_one(dim: Expr) -> bool:
     return type(dim) is Const and dim.value == 1
 
 
-__all__ = ["Node", "is_one", "together"]
+def is_at_most_one(dim: Expr) -> bool:
+    """Whether a size that is no number is at most 1, as that of a slice is; beside a dimension it is taken for 1."""
+    return type(dim) not in (Const, Var) and dims.not_negative(dims.sub(1, dim))
+
+
+__all__ = ["Node", "is_at_most_one", "is_one", "together"]

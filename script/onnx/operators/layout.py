@@ -11,7 +11,7 @@ from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, Tupl
 from tirscript.ir.graph_ops import dims
 
 from ..importer import MOST
-from ..node import Node
+from ..node import Node, is_at_most_one
 from .table import OPERATORS, onnx_op
 
 _LARGEST = 1 << 40  # no dimension is as large: what is beyond it means the end
@@ -286,8 +286,7 @@ def expand(node: Node) -> GraphExpr:
     for axis in range(-min(len(wanted), len(node.shape(x))), 0):
         own = node.shape(x)[axis]
         known, size = dims.number(own), dims.number(wanted[axis])
-        # a size of at most 1, which a slice has, beside a dimension is taken for 1
-        one = size == 1 or (size is None and known != 1 and dims.not_negative(dims.sub(1, wanted[axis])))
+        one = size == 1 or (known != 1 and is_at_most_one(wanted[axis]))
         # a size beside a number is that or 1; a dimension beside a size is 1 or that, and the latter, checked
         if one or (known not in (None, 1) and size is None):
             wanted[axis] = own

@@ -333,3 +333,16 @@ def test_sizes_beside_one_that_is_computed_stay_known() -> None:
     for count in (1, 3):
         x = np.arange(24 * count, dtype="float32")
         compare(given, x=x, count=np.array([0, count]))
+
+
+@pytest.mark.parametrize("op", ["Add", "Less", "Where", "Max"])
+def test_a_slice_of_one_column_goes_with_all_columns(op: str) -> None:
+    """As in `x < lengths[:, :1]` of torch, where the number of columns is not known."""
+    nodes = [
+        helper.make_node("Slice", ["x", "zero", "one", "one"], ["first"]),
+        helper.make_node("Greater", ["x", "first"], ["more"]),
+        helper.make_node(op, ["more", "first", "x"] if op == "Where" else ["first", "x"], ["y"]),
+    ]
+    given = model(nodes, {"x": (F, ["rows", "columns"])}, ["y"], {"zero": np.array([0]), "one": np.array([1])}, 17)
+    for columns in (1, 4):
+        compare(given, x=np.arange(2 * columns, dtype="float32").reshape(2, columns) - 3)
