@@ -1158,6 +1158,40 @@ class _Vision:
         output_format: _Any = ...,
     ) -> OpCall:
         """The boxes (y1, x1, y2, x2) of each class with the highest scores, without those that overlap a better one: rows of (batch, class, box) and how many there are, behind which rows are 0; or by batch, with their scores."""
+    def get_valid_counts(
+        self, data: _Any, score_threshold: _Any = ..., id_index: _Any = ..., score_index: _Any = ...
+    ) -> OpCall:
+        """How many rows of numbers have a score above a limit and a class; these rows, behind which all is -1; and where they were."""
+    def multibox_transform_loc(
+        self,
+        cls_pred: _Any,
+        loc_pred: _Any,
+        anchor: _Any,
+        clip: _Any = ...,
+        threshold: _Any = ...,
+        variances: _Any = ...,
+        keep_background: _Any = ...,
+        apply_softmax: _Any = ...,
+    ) -> OpCall:
+        """Boxes (y1, x1, y2, x2) from places and sizes (x, y, w, h) relative to anchors (x1, y1, x2, y2), and the scores of their classes, those below `threshold` 0."""
+    def non_max_suppression(
+        self,
+        data: _Any,
+        valid_count: _Any,
+        indices: _Any,
+        max_output_size: _Any = ...,
+        iou_threshold: _Any = ...,
+        force_suppress: _Any = ...,
+        top_k: _Any = ...,
+        coord_start: _Any = ...,
+        score_index: _Any = ...,
+        id_index: _Any = ...,
+        return_indices: _Any = ...,
+        invalid_to_bottom: _Any = ...,
+        soft_nms_sigma: _Any = ...,
+        score_threshold: _Any = ...,
+    ) -> OpCall:
+        """The rows of numbers with the highest scores, without boxes of one class that overlap a better one, or with lower scores for these (soft): what `indices` call them and how many they are, or the rows, -1 behind them."""
     def roi_align(
         self,
         data: _Any,

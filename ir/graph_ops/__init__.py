@@ -28,6 +28,7 @@ from . import sort as _sort  # noqa: F401
 from . import views as _views  # noqa: F401
 from . import vision as _vision  # noqa: F401
 from . import vision_boxes as _vision_boxes  # noqa: F401
+from . import vision_detection as _vision_detection  # noqa: F401
 from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

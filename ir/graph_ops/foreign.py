@@ -139,7 +139,6 @@ _PURE = {
     "inspect": "tensor_byte_offset tensor_dtype_bits tensor_dtype_code tensor_dtype_lanes tensor_elem_offset"
     " tensor_ndim tensor_shape_i tensor_stride_i",
     "memory": "ensure_zero_offset",
-    "vision": "get_valid_counts multibox_transform_loc non_max_suppression",
     "ccl": "allgather allreduce broadcast_from_worker0 scatter_from_worker0",
 }
 _IMPURE = {

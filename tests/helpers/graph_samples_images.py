@@ -144,6 +144,42 @@ def _nll_loss_backward(d: Draw) -> Call:
     return (d.array(shape, args[0].dtype.name), *args), attrs
 
 
+def _detections(d: Draw) -> tuple[Any, int]:
+    """Rows of a class, a score and a box, and how many numbers a row has."""
+    shape = (d.int(1, 2), d.int(1, 6), d.int(6, 7))
+    rows = d.array(shape, d.one("float32", "float64"), 0.1, 1)
+    rows[..., 0] = d.rng.integers(-1, 3, shape[:2])
+    rows[..., 1] -= 0.2
+    return rows, shape[2]
+
+
+def _valid_counts(d: Draw) -> Call:
+    return (_detections(d)[0],), {"score_threshold": d.one(0.0, 0.4), "id_index": d.one(-1, 0), "score_index": 1}
+
+
+def _best_boxes(d: Draw) -> Call:
+    rows, width = _detections(d)
+    counts = d.rng.integers(0, rows.shape[1] + 1, rows.shape[:1]).astype("int32")
+    places = np.stack([d.rng.permutation(rows.shape[1]) for _ in rows]).astype("int32")
+    attrs = {
+        "max_output_size": d.one(-1, 2), "iou_threshold": d.one(0.1, 0.5), "force_suppress": d.chance(),
+        "top_k": d.one(-1, 3), "coord_start": width - 4, "score_index": 1, "id_index": d.one(-1, 0),
+        "return_indices": d.chance(), "invalid_to_bottom": d.chance(), "soft_nms_sigma": d.one(0.0, 0.5),
+        "score_threshold": d.one(0.0, 0.3),
+    }  # fmt: skip
+    return (rows, counts, places), attrs
+
+
+def _anchored(d: Draw) -> Call:
+    batch, classes, count, kind = d.int(1, 2), d.int(1, 3), d.int(1, 4), d.one("float32", "float64")
+    scores, places = d.array((batch, classes, count), kind), d.array((batch, 4 * count), kind)
+    attrs = {
+        "clip": d.chance(), "threshold": d.one(0.0, 0.4), "variances": (0.1, 0.1, 0.2, 0.2),
+        "keep_background": d.chance(), "apply_softmax": d.chance(),
+    }  # fmt: skip
+    return (scores, places, d.array((1, count, 4), kind, 0, 1)), attrs
+
+
 SAMPLES: dict[str, Callable[[Draw], Call]] = {
     **OTHERS,
     "image.resize2d": _resize(2),
@@ -156,6 +192,9 @@ SAMPLES: dict[str, Callable[[Draw], Call]] = {
     "vision.roi_pool": _roi(lambda d: {}),
     **{f"nn.max_pool{rank}d_indices": _pool_indices(rank) for rank in (1, 2, 3)},
     "vision.all_class_non_max_suppression": _chosen_boxes,
+    "vision.get_valid_counts": _valid_counts,
+    "vision.non_max_suppression": _best_boxes,
+    "vision.multibox_transform_loc": _anchored,
     "nn.nll_loss": _nll_loss,
     **dict.fromkeys(("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint"), _same),
     "builtin.stop_lift_params": _same,

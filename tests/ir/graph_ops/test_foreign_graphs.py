@@ -36,7 +36,6 @@ SAME = 'R.Tensor((2, 3), dtype="float32")'
         ('R.hint_on_device(x, R.device(1, 0), "global")', SAME),
         ("R.vm.kill_object(x)", "R.Tuple()"),
         ("R.memory.view(x, R.shape([6]))", 'R.Tensor((6,), "float32")'),
-        ("R.vision.multibox_transform_loc(x, x, x)", "R.Object"),
     ],
 )
 def test_what_is_known_of_a_result(call: str, kind: str) -> None:
