@@ -1203,7 +1203,7 @@ class _Vision:
         layout: _Any = ...,
         mode: _Any = ...,
     ) -> OpCall:
-        """Parts of images in one size: the mean or greatest of values between pixels (Mask R-CNN, He et al., 2017)."""
+        """Parts of images in one size: the mean or greatest of values between pixels (Mask R-CNN, He et al., 2017). A part is at least one pixel wide and high unless it is `aligned`."""
     def roi_pool(self, data: _Any, rois: _Any, pooled_size: _Any, spatial_scale: _Any, layout: _Any = ...) -> OpCall:
         """Parts of images in one size: the greatest of the pixels of each part (Fast R-CNN, Girshick, 2015)."""
 

@@ -74,11 +74,10 @@ def _roi_align(
         with T.block("roi_align"):
             vr, vc, vh, vw = T.axis.remap("SSSS", [r, c, ph, pw])
             n = T.cast(rois[vr, 0], "int32")
-            offset = T.float32(0.5 if aligned else 0.0)
-            x1 = T.cast(rois[vr, 1], "float32") * T.float32(spatial_scale) - offset
-            y1 = T.cast(rois[vr, 2], "float32") * T.float32(spatial_scale) - offset
-            width = T.cast(rois[vr, 3], "float32") * T.float32(spatial_scale) - offset - x1
-            height = T.cast(rois[vr, 4], "float32") * T.float32(spatial_scale) - offset - y1
+            x1 = T.cast(rois[vr, 1], "float32") * T.float32(spatial_scale)
+            y1 = T.cast(rois[vr, 2], "float32") * T.float32(spatial_scale)
+            width = T.cast(rois[vr, 3], "float32") * T.float32(spatial_scale) - x1
+            height = T.cast(rois[vr, 4], "float32") * T.float32(spatial_scale) - y1
             if not aligned:
                 width = T.max(width, T.float32(1))
                 height = T.max(height, T.float32(1))
@@ -144,8 +143,7 @@ def _np_roi_align(
         return upper * (1 - ty) + (image[:, y1, x0] * (1 - tx) + image[:, y1, x1] * tx) * ty
 
     for r, roi in enumerate(rois.astype(f32)):
-        offset = f32(0.5 if aligned else 0)
-        x1, y1, x2, y2 = (one * f32(spatial_scale) - offset for one in roi[1:])
+        x1, y1, x2, y2 = (one * f32(spatial_scale) for one in roi[1:])
         w, h = (x2 - x1, y2 - y1) if aligned else (max(x2 - x1, f32(1)), max(y2 - y1, f32(1)))
         step_y, step_x = h / f32(ph), w / f32(pw)
         rows, columns = (
@@ -180,7 +178,8 @@ register(
             attr("mode", one_of("avg", "max"), "avg"),
         ),
         _infer_roi,
-        "Parts of images in one size: the mean or greatest of values between pixels (Mask R-CNN, He et al., 2017).",
+        "Parts of images in one size: the mean or greatest of values between pixels (Mask R-CNN, He et al., 2017). A"
+        " part is at least one pixel wide and high unless it is `aligned`.",
         "G.vision.roi_align(data: (1, 2, 4, 4), rois: (1, 5), pooled_size=[2, 2], spatial_scale=1.0)",
         reference=_np_roi_align,
         legalize=kernel(_roi_align),

@@ -48,11 +48,16 @@ def roi_align(node: Node) -> GraphExpr:
         # the greatest of products of pixels and weights, where others have it of their sums
         raise node.wrong(f"the mode `{mode}` is not supported", "`avg` is")
     (count,) = node.shape(boxes, 2)[:1]
+    scale = float(node.attr("spatial_scale", 1.0))
+    if where == "half_pixel":
+        # pixels are squares, the middles of which have whole numbers
+        scaled = node.op("multiply", boxes, node.constant(scale, kind))
+        boxes, scale = node.op("subtract", scaled, node.constant(0.5, kind)), 1.0
     column = node.op("reshape", node.op("astype", node.checked(images, [count]), str(kind)), (count, dims.ONE))
     return node.last(
         "vision.roi_align", x, node.op("concat", TupleExpr((column, boxes)), 1),
         pooled_size=[int(node.attr(name, 1)) for name in ("output_height", "output_width")],
-        spatial_scale=float(node.attr("spatial_scale", 1.0)), sample_ratio=int(node.attr("sampling_ratio", 0)),
+        spatial_scale=scale, sample_ratio=int(node.attr("sampling_ratio", 0)),
         aligned=where == "half_pixel",
     )  # fmt: skip
 

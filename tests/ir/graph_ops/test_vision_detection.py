@@ -81,6 +81,15 @@ def test_boxes_by_anchors() -> None:
     np.testing.assert_allclose(found, [[[0.5, 0.75], [0.5, 0]]], rtol=1e-5)
 
 
+@pytest.mark.parametrize(("aligned", "wanted"), [(True, 6.25), (False, 7.5)])
+def test_regions_of_less_than_a_pixel(aligned: bool, wanted: float) -> None:
+    """As apache-tvm has it, `aligned` moves nothing: a region is as small as it is, rather than one pixel."""
+    pixels = np.arange(16, dtype="float32").reshape(1, 1, 4, 4)
+    region = np.float32([[0, 1, 1, 1.5, 1.5]])
+    (found,) = run(f"roi_align(a0, a1, pooled_size=(1, 1), spatial_scale=1.0, aligned={aligned})", pixels, region)
+    assert found.tolist() == [[[wanted]]]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
