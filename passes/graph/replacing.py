@@ -17,10 +17,16 @@ from tirscript.ir.graph import (
     GraphVar,
     MatchCast,
     OpCall,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
+    ShapeType,
+    TensorType,
 )
+from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from .dead_code import is_pure
@@ -103,17 +109,39 @@ def _bound(body: tuple[Stmt, ...]) -> set[GraphVar]:
     return found
 
 
+_DIMENSIONS: dict[Any, str] = {
+    TensorType: "shape",
+    ShapeType: "values",
+    ShapeExpr: "values",
+    PrimType: "value",
+    PrimValue: "value",
+}
+
+
 def with_sizes(func: GraphFunc, sizes: Mapping[Var, Expr]) -> GraphFunc:
-    """The function with other dimensions, in the types of its variables too."""
+    """The function with other dimensions, in the types of its variables too. `n * 2` of 3 is 6."""
     if not sizes:
         return func
+
+    def numbered(dim: Expr) -> Expr:
+        made: Expr = substitute(dim, sizes)
+        return dim if made is dim else dims.simple(made)
+
+    def rule(node: Any) -> Any:
+        name = _DIMENSIONS[type(node)]
+        given = getattr(node, name)
+        made = tuple(map(numbered, given)) if isinstance(given, tuple) else None if given is None else numbered(given)
+        return node if made == given else node.replace(**{name: made})
+
+    rules: dict[type, Any] = dict.fromkeys(_DIMENSIONS, rule)
+    known = rewrite(func, rules)
     fresh: dict[Any, Any] = dict(sizes)
-    for node in dict.fromkeys(walk(func)):
+    for node in dict.fromkeys(walk(known)):
         if type(node) is GraphVar:
-            kind: GraphType = substitute(node.type, sizes)
+            kind: GraphType = rewrite(node.type, rules)
             if kind is not node.type:
                 fresh[node] = node.replace(type=kind)
-    made: GraphFunc = substitute(func, fresh)
+    made: GraphFunc = substitute(known, fresh)
     return made
 
 

@@ -223,3 +223,21 @@ def test_sizes_are_those_that_all_data_decides(text: str, names: str) -> None:
     data["w"] = np.ones(4, "float32")
     with pytest.raises(DiagnosticError, match=r"dimension 0 of `a` is 8, and that of the (data|array) 6"):
         bind_params(parse(text), {name: data[name] for name in names})
+
+
+def test_dimensions_that_are_computed_become_numbers() -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", "n * 2"), "float32"), s: G.Shape(["m", "m + n"])) -> G.Tensor(ndim=1, dtype="float32"):
+        n = T.int64()
+        m = T.int64()
+        y = G.reshape(x, (n * n * 2,))
+        z = G.zeros((n * 2 + m + m,), "float32")
+        return G.concat([y, z])
+""")
+    assert isinstance(module, Module)
+    text = bind_symbolic_vars(module, {"n": 3})["main"].script()
+    assert 'x: G.Tensor((3, 6), "float32"), s: G.Shape(["m", "m + 3"])' in text
+    assert "G.reshape(x, (18,))" in text and "3 * " not in text
