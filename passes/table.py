@@ -47,6 +47,7 @@ MODULES = {
     "legalize_ops": "graph.legalize_ops",
     "lift_constants": "constants.lift_constants",
     "lift_layout_blocks": "layouts.lift_layout_blocks",
+    "lift_transform_params": "graph.lift_transform_params",
     "loop_partition": "loop_partition",
     "lower_blocks": "lower.lower_blocks",
     "lower_init_block": "lower.lower_init_block",

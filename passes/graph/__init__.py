@@ -16,6 +16,7 @@ from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
 from .lambda_lift import lambda_lift
 from .legalize_ops import legalize_ops
+from .lift_transform_params import lift_transform_params
 from .measure_sizes import measure_sizes
 from .merge_composite import merge_composite
 from .quantized_products import quantized_products
@@ -45,6 +46,7 @@ __all__ = [
     "graph_to_tensor",
     "lambda_lift",
     "legalize_ops",
+    "lift_transform_params",
     "measure_sizes",
     "merge_composite",
     "quantized_products",
