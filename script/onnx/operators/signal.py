@@ -30,19 +30,44 @@ def dft(node: Node) -> GraphExpr:
     if axis == len(shape) - 1 or parts not in (1, 2):
         raise node.wrong("the last axis is not that of the real and imaginary parts")
     inverse, half = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
-    if inverse and half:
-        raise node.wrong("the inverse of one side is not supported")
-    length = node.one(1, "the length of the transform") if node.has(1) else shape[axis]
+    one_side = inverse and half
+    whole = dims.mul(dims.sub(shape[axis], 1), 2) if one_side else shape[axis]
+    length = node.one(1, "the length of the transform") if node.has(1) else whole
+    taken = dims.add(dims.floordiv(length, 2), 1) if one_side else length
     order = [*(at for at in range(len(shape)) if at not in (axis, len(shape) - 1)), axis, len(shape) - 1]
     turned = node.op("permute_dims", x, order)
-    if not dims.same(length, shape[axis]):
-        turned = _of_length(node, turned, shape[axis], length)
+    if not dims.same(taken, shape[axis]):
+        turned = _of_length(node, turned, shape[axis], taken)
     front = node.shape(turned)[:-2]
-    bins = dims.add(dims.floordiv(length, 2), 1) if half else length
-    matrix = _matrix(node, length, bins, parts == 2, inverse, node.dtype(x))
-    rows = node.op("reshape", turned, ShapeExpr((*front, dims.mul(length, parts or 1))))
-    found = node.op("reshape", node.op("matmul", rows, matrix), ShapeExpr((*front, bins, dims.dim(2))))
+    if one_side:
+        count, width = length, 1
+        matrix = _real_inverse(node, length, parts == 2, node.dtype(x))
+    else:
+        count, width = dims.add(dims.floordiv(length, 2), 1) if half else length, 2
+        matrix = _matrix(node, length, count, parts == 2, inverse, node.dtype(x))
+    rows = node.op("reshape", turned, ShapeExpr((*front, dims.mul(taken, parts or 1))))
+    found = node.op("reshape", node.op("matmul", rows, matrix), ShapeExpr((*front, count, dims.dim(width))))
     return node.last("permute_dims", found, [order.index(at) for at in range(len(order))])
+
+
+def _real_inverse(node: Node, length: Expr, paired: bool, kind: DType) -> GraphExpr:
+    """What rows of frequencies are multiplied by for the real numbers that have them: those of the other side, which
+    are not there, are the same, so all but the first and the middle one count twice.
+    """
+    import numpy as np
+
+    known = dims.number(length)
+    if known is None or known < 1:
+        raise node.wrong("the length of the inverse of one side is not known before the model runs")
+    bins = known // 2 + 1
+    if known * bins > _LARGEST:
+        raise node.wrong(f"a transform of {known} elements is longer than what is supported")
+    angles = (2 * np.pi / known) * (np.outer(np.arange(bins), np.arange(known)) % known)
+    alone = (np.arange(bins) * 2) % known == 0
+    waves = [np.cos(angles), -np.sin(angles)] if paired else [np.cos(angles)]
+    made = np.stack(waves, 1) * (np.where(alone, 1, 2) / known)[:, None, None]
+    made = made.reshape(bins * len(waves), known)
+    return node.importer.emit(GraphConst(constant(made.astype(numpy_dtype(kind)))), f"{node.output}_waves")
 
 
 def _of_length(node: Node, x: GraphExpr, own: Expr, length: Expr) -> GraphExpr:

@@ -63,7 +63,7 @@ def test_filters_of_mel_frequencies() -> None:
     ("op", "inputs", "attrs", "words"),
     [
         ("DFT", [["n", 3]], {}, "the last axis is not that of the real and imaginary parts"),
-        ("DFT", [["n", 8, 2]], {"onesided": 1, "inverse": 1}, "the inverse of one side is not supported"),
+        ("DFT", [[1, "n", 2]], {"onesided": 1, "inverse": 1}, "the length of the inverse of one side is not known"),
         ("DFT", [[1, 9999, 1]], {}, "a transform of 9999 elements is longer than what is supported"),
         ("STFT", [["n", 99, 1], []], {}, "its step is not known before the model runs"),
     ],
@@ -73,3 +73,18 @@ def test_what_of_transforms_is_not_supported(op: str, inputs: Any, attrs: dict[s
     kinds = {name: (F if at == 0 else onnx.TensorProto.INT64, inputs[at]) for at, name in enumerate(names)}
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(model([helper.make_node(op, names, ["y"], **attrs)], kinds, ["y"], {}, 20))
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 2), (2, 4, 3, 2), (3, 6, 1)])
+@pytest.mark.parametrize("length", [None, 5, 8, 9])
+def test_the_inverse_of_one_side(shape: tuple[int, ...], length: int | None) -> None:
+    """As `torch.fft.irfft` is exported: the numbers that have these frequencies, those of the other side with them."""
+    constants = {"axis": np.array(1)} if length is None else {"axis": np.array(1), "length": np.array(length)}
+    names = ["x", "length" if length else "", "axis"]
+    node = helper.make_node("DFT", names, ["y"], onesided=1, inverse=1)
+    module = tirscript.from_onnx(model([node], {"x": (F, list(shape))}, ["y"], constants, 20))
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    given = x[..., 0] + (1j * x[..., 1] if shape[-1] == 2 else 0)
+    wanted = np.fft.irfft(given, length, axis=1)[..., None]
+    for found in (tirscript.interpret(module, x), tirscript.build(module)(x)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
