@@ -6,6 +6,7 @@ from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import integer as _integer  # noqa: F401
 from . import layout as _layout  # noqa: F401
+from . import learning as _learning  # noqa: F401
 from . import microsoft as _microsoft  # noqa: F401
 from . import microsoft_attention as _microsoft_attention  # noqa: F401
 from . import microsoft_integer as _microsoft_integer  # noqa: F401

@@ -331,7 +331,9 @@ ELSEWHERE = {"NhwcConv", "NhwcFusedConv", "BiasAdd", "BiasSplitGelu", "GroupNorm
 
 
 def test_every_operator_of_the_table_is_tried() -> None:
-    assert {name for name in OPERATORS if "." in name} == {f"com.microsoft.{one}" for one in (*CASES, *ELSEWHERE)}
+    assert {one for one in OPERATORS if one.startswith("com.")} == {
+        f"com.microsoft.{one}" for one in (*CASES, *ELSEWHERE)
+    }
 
 
 @pytest.mark.parametrize(
