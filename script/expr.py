@@ -387,8 +387,6 @@ class ExprLowering(ChoiceLowering):
         return size.value if type(size) is Const and (size.dtype is INT32 or not self.theirs) else size
 
 
-
-
 def _unfit(arg: Any, problem: DiagnosticError) -> bool:
     """Whether a literal is the one that a diagnostic says does not fit."""
     shown = integer_text(arg) if isinstance(arg, int) else arg
