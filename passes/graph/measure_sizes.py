@@ -12,6 +12,8 @@ before:                                            after:
                                                            a: G.Tensor((1, n), "int64") = ...
                                                            b: G.Tensor((1, n), "float32") = ...
 
+Dimensions of which a parameter says only how many they are (`x: G.Tensor(ndim=2)`) are given names, too.
+
 The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
 
 A graph function whose results have such sizes is written out where another one calls it: `y = cls.places(x)` names none
@@ -65,11 +67,18 @@ def measure_sizes(module: Module) -> Module:
     now: dict[str, Any] = {one.name: one for one in module.functions}
     computing: dict[str, GraphFunc] = {}  # those whose results have sizes that they compute
     inlined: set[str] = set()
+    # functions that others call take what these have
+    everywhere = {name for one in now.values() if type(one) is GraphFunc for name in _called(one)}
     for name in _callees_first(module):
         func: GraphFunc = now[name]
         called = _called(func) & computing.keys()
-        if called or any(type(node) is OpCall and node.op.measured is not None for node in walk(func)):
-            measuring = _Measuring(func, module, made, computing)
+        sized = func.params if name in everywhere else tuple(map(_sized, func.params))
+        if (
+            called
+            or sized != func.params
+            or any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
+        ):
+            measuring = _Measuring(func, sized, module, made, computing)
             func = now[name] = measuring.function()
             inlined |= measuring.inlined
         if not _sizes(type_of(func.value, module)) <= _sizes(tuple(param.type for param in func.params)):
@@ -107,6 +116,28 @@ def _sizes(root: Any) -> set[Var]:
     return {node for node in walk(root) if type(node) is Var}
 
 
+def _sized(param: GraphVar) -> GraphVar:
+    """A parameter with a name for each dimension of which only the number is known."""
+    kind = _named(param.type, param.name)
+    return param if kind is param.type else param.replace(type=kind)
+
+
+def _named(kind: GraphType, name: str) -> GraphType:
+    if type(kind) is TupleType:
+        fields = tuple(_named(field, f"{name}_{at}") for at, field in enumerate(kind.fields))
+        same = all(one is other for one, other in zip(fields, kind.fields, strict=True))
+        return kind if same else kind.replace(fields=fields)
+    if type(kind) is TensorType and kind.shape is None and kind.rank is not None:
+        return kind.replace(shape=_fresh(name, kind.rank), ndim=None)
+    if type(kind) is ShapeType and kind.values is None and kind.rank is not None:
+        return kind.replace(values=_fresh(name, kind.rank), ndim=None)
+    return kind
+
+
+def _fresh(name: str, rank: int) -> tuple[Var, ...]:
+    return tuple(Var(f"{name}_{axis}", INT64) for axis in range(rank))
+
+
 class _Elements:
     """The functions that read an element of a vector, one for each length and index."""
 
@@ -128,18 +159,24 @@ class _Measuring:
     """One function on its way; the `Bindings` of the rules."""
 
     def __init__(
-        self, func: GraphFunc, module: Module, elements: _Elements, computing: Mapping[str, GraphFunc]
+        self,
+        func: GraphFunc,
+        params: tuple[GraphVar, ...],
+        module: Module,
+        elements: _Elements,
+        computing: Mapping[str, GraphFunc],
     ) -> None:
-        self.func, self.module, self.elements, self.computing = func, module, elements, computing
+        self.func, self.params, self.module, self.elements, self.computing = func, params, module, elements, computing
         self.inlined: set[str] = set()
-        self.instead: dict[GraphVar, GraphVar] = {}
+        pairs = zip(func.params, params, strict=True)
+        self.instead: dict[GraphVar, GraphVar] = {param: sized for param, sized in pairs if sized is not param}
         self.out: list[Stmt] = []
         self.name = ""
 
     def function(self) -> GraphFunc:
         body = self.body(self.func.body)
         value = substitute(self.func.value, self.instead)
-        return self.func.replace(body=body, value=value)
+        return self.func.replace(params=self.params, body=body, value=value)
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         outside, self.out = self.out, []

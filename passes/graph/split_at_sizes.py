@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
-from tirscript.ir.dtype import INT64
+from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -58,7 +58,6 @@ from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.op import cast
 from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
@@ -105,7 +104,7 @@ class _Split:
         self.weights: dict[GraphVar, GraphBind] = {}
         self.instead: dict[Any, Any] = {}
         self.made: list[PrimFunc] = []
-        self.reader = ""
+        self.readers: dict[DType, PrimFunc] = {}  # of what a step computes, by its type
         self.body: list[Stmt] = []  # of the function that calls the steps
 
     def functions(self) -> list[Any] | None:
@@ -116,7 +115,6 @@ class _Split:
         if not computed & _lengths(type_of(value, self.module)):
             return None
         steps = list(self.steps(statements))
-        self.reader = self.names.fresh(f"{self.func.name}_size")
         known = dict.fromkeys(self.func.params)
         try:
             later = [variables(value)]
@@ -127,12 +125,10 @@ class _Split:
                 known |= dict.fromkeys(_made(step.body))
         except _Unknown:
             return None
-        size = Buffer("size", (), INT64)
-        reader = PrimFunc(self.reader, (size,), (Return(BufferLoad(size, ())),), returns=INT64)
         weights = {var: bind.value for var, bind in self.weights.items()}
         attrs = Attrs({**self.func.attrs, STEPS: True})
         main = self.func.replace(body=tuple(self.body), value=substitute(value, weights), attrs=attrs)
-        return [*self.made, reader, refresh(main)]
+        return [*self.made, *self.readers.values(), refresh(main)]
 
     def computed(self, stmt: Stmt) -> tuple[Var, ...]:
         """The size that a statement computes by a call of a tensor function."""
@@ -168,8 +164,9 @@ class _Split:
                     var = stmt.var.replace(type=kind)
                     stmt = stmt.replace(var=var, type=kind) if type(stmt) is MatchCast else stmt.replace(var=var)
             before = getattr(given, "var", None)
-            if before is not None and before is not stmt.var:
-                self.instead[before] = stmt.var
+            now = _checked(stmt) or getattr(stmt, "var", None)
+            if before is not now:
+                self.instead[before] = now
             yield stmt
 
     def match(self, want: GraphType, have: GraphType) -> None:
@@ -209,10 +206,8 @@ class _Split:
         for var in known:
             if var not in used:
                 continue
-            if type(var.type) is PrimType:
-                if var.type.dtype is not INT64 or type(var.type.value) is not Var:
-                    raise _Unknown
-                scalars[var] = PrimValue(var.type.value)
+            if type(var.type) is PrimType and type(var.type.value) is Var:
+                scalars[var] = PrimValue(var.type.value)  # which is known like the sizes
                 continue
             value = self.taken(var, var, params, args)
             if value is not var:
@@ -230,34 +225,39 @@ class _Split:
         needed = dict.fromkeys(name for part in (*params, *body, *results) for name in _ordered(part))
         inside = step.sizes | {name for stmt in step.body for name in _defined(stmt) if name not in self.own}
         sizes = tuple(name for name in needed if name not in told and name not in inside)
-        if not self.own.issuperset(sizes):
+        if not self.own.issuperset(sizes) or not self.own.issuperset(_names(types)):
             raise _Unknown
         self.own |= step.sizes
+        # a shape holds int64; scalars of other types stand among the arguments
+        others = [name for name in sizes if name.dtype is not INT64]
+        params += (GraphVar(name.name, PrimType(name.dtype, name)) for name in others)
+        args += map(PrimValue, others)
+        sizes = tuple(name for name in sizes if name.dtype is INT64)
         if sizes:
             params.append(GraphVar("sizes", ShapeType(sizes)))
         result = results[0] if len(results) == 1 else TupleExpr(tuple(results))
         name = self.names.fresh(call.name)
         attrs = self.func.attrs.without("global_symbol")  # which is the name of one function
         func = GraphFunc(name, tuple(params), tuple(body), result, attrs=attrs, span=self.func.span)
-        made = lowered(refresh(func), self.module)
-        # the order of `G.call_tir`: scalars stand behind the results
-        self.made.append(made.replace(params=tuple(sorted(made.params, key=lambda param: type(param) is Var))))
-        wide = ShapeExpr(tuple(cast(size, INT64) for size in sizes)) if sizes else None
-        value = CALL_TIR(FunctionRef(name), TupleExpr(tuple(args)), out=types, tir_vars=wide)
+        self.made.append(_sizes_last(lowered(refresh(func), self.module), len(sizes), len(results)))
+        value = CALL_TIR(
+            FunctionRef(name), TupleExpr(tuple(args)), out=types, tir_vars=ShapeExpr(sizes) if sizes else None
+        )
         self.call(call.replace(type=types[0] if len(types) == 1 else TupleType(types)), call, value, given)
 
     def taken(self, var: GraphVar, place: GraphExpr, params: list[GraphVar], args: list[GraphExpr]) -> GraphExpr:
         """A value from before, made of parameters of the step."""
         kind = var.type
-        if type(kind) is TensorType:
+        if type(kind) is PrimType or type(kind) is TensorType:
+            _memory(kind)
             params.append(var)
             args.append(place)
             return var
         if type(kind) is TupleType:
-            fields = [GraphVar(f"{var.name}_{at}", field) for at, field in enumerate(kind.fields)]
-            return TupleExpr(
-                tuple(self.taken(one, TupleItem(place, at), params, args) for at, one in enumerate(fields))
-            )
+            fields = [
+                self.bound(f"{var.name}_{at}", TupleItem(place, at), field) for at, field in enumerate(kind.fields)
+            ]
+            return TupleExpr(tuple(self.taken(one, one, params, args) for one in fields))
         if type(kind) is ShapeType and kind.values is not None:
             return ShapeExpr(kind.values)
         raise _Unknown
@@ -271,11 +271,19 @@ class _Split:
             return ShapeExpr(kind.values)
         results.append(value)
         item = TupleItem(call, len(results) - 1)
-        if type(kind) is PrimType and kind.dtype is INT64:
-            return FunctionCall(FunctionRef(self.reader), (item,))
+        if type(kind) is PrimType:
+            return FunctionCall(FunctionRef(self.reader(kind.dtype)), (item,))
         if type(kind) is not TensorType:
             raise _Unknown
         return item
+
+    def reader(self, dtype: DType) -> str:
+        """The function that reads a number that a step has computed."""
+        if dtype not in self.readers:
+            size = Buffer("size", (), dtype)
+            name = self.names.fresh(f"{self.func.name}_{'size' if dtype is INT64 else dtype}")
+            self.readers[dtype] = PrimFunc(name, (size,), (Return(BufferLoad(size, ())),), returns=dtype)
+        return self.readers[dtype].name
 
     def call(self, var: GraphVar, before: GraphVar, value: GraphExpr, given: list[tuple[GraphVar, GraphExpr]]) -> None:
         """Bind the call of a step to `var`, and each value to what it is of it."""
@@ -286,15 +294,49 @@ class _Split:
             made = substitute(made, instead)
             if type(var.type) is not TupleType:
                 made = rewrite(made, {TupleItem: lambda item: var if item.value is var else item})
-            self.body.append(GraphBind(name, rewrite(made, {FunctionCall: self.read})))
+            if type(made) is FunctionCall:
+                made = self.read(made)
+            elif type(made) is TupleExpr:
+                made = rewrite(made, {FunctionCall: self.number, TupleItem: self.item})
+            self.body.append(GraphBind(name, made))
 
     def read(self, call: FunctionCall) -> FunctionCall:
-        """The call that reads a size, of a tensor that has a name."""
-        if type(call.args[0]) is GraphVar:
-            return call
-        size = GraphVar("size", TensorType((), INT64))
-        self.body.append(GraphBind(size, call.args[0]))
-        return call.replace(args=(size,))
+        """The call that reads a number, of a tensor that has a name."""
+        size = call.args[0]
+        return call if type(size) is GraphVar else call.replace(args=(self.item(size, "size"),))
+
+    def number(self, call: FunctionCall) -> GraphVar:
+        """A number that is read for a tuple, under a name."""
+        read = self.read(call)
+        tensor: Any = type_of(read.args[0], self.module)
+        return self.bound("number", read, PrimType(tensor.dtype))
+
+    def item(self, value: GraphExpr, name: str = "item") -> GraphVar:
+        """An item of the results of a step, under a name."""
+        return self.bound(name, value, type_of(value, self.module))
+
+    def bound(self, name: str, value: GraphExpr, kind: GraphType) -> GraphVar:
+        """The name of a value in the function that calls the steps."""
+        if type(kind) is PrimType and kind.value is None:
+            kind = kind.replace(value=Var(name, kind.dtype))
+        var = GraphVar(name, kind)
+        self.body.append(GraphBind(var, value))
+        return var
+
+
+def _checked(stmt: Stmt) -> GraphVar | None:
+    """The tensor of a known shape that a `match_cast` checks: what it gives is the same memory, no result."""
+    if type(stmt) is not MatchCast or type(stmt.value) is not GraphVar:
+        return None
+    kind = stmt.value.type
+    return stmt.value if type(kind) is TensorType and kind.shape is not None else None
+
+
+def _sizes_last(step: PrimFunc, sizes: int, results: int) -> PrimFunc:
+    """A step with its parameters in the order of `G.call_tir`: the sizes stand behind the results."""
+    ends = len(step.params) - results
+    inputs = step.params[: ends - sizes]
+    return step.replace(params=(*inputs, *step.params[ends:], *step.params[ends - sizes : ends]))
 
 
 def _memory(kind: GraphType) -> TensorType:

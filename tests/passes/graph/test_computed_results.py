@@ -403,3 +403,99 @@ def main(x: G.Tensor(("n", 4), "float32"), y: G.Tensor(("n",), "float32")):
     assert places.tolist() == [[0, 1], [0, 2]] and same.tolist() == [1, 1, 1] and same is not given[1]
     with pytest.raises(DiagnosticError, match=r"of `main`"):
         built(np.ones(x, "float32"), np.ones(y, "float32"))
+
+
+CAST = "q = G.match_cast(G.nonzero(x), G.Tensor((1, 'm'), 'int64'))"
+GIVEN: dict[str, tuple[str, tuple[str, ...], list[Any]]] = {
+    "numbers of other types": (
+        'x: G.Tensor(("n",), "float32"), k: G.Prim("float64"), b: G.Prim("bool"), u: G.Prim("uint8")',
+        (CAST, "t = (k, u)", "return G.astype(q, 'float64') * k, b, G.full((m,), 2, 'int8'), t"),
+        [flags(6), 1.5, True, 200],
+    ),
+    "a number in a tuple": (
+        'x: G.Tensor((8,), "float32"), t: G.Tuple(G.Tuple(G.Prim("int32"), G.Prim("float32")), G.Prim("int64"))',
+        (CAST, "return q, t, t[0][1]"),
+        [flags(8), ((7, 2.5), -1)],
+    ),
+    "a tuple that is made of one": (
+        'x: G.Tensor((8,), "float32"), k: G.Prim("int32")',
+        ("t = (x, k)", CAST, "return G.full((m,), 1, 'int8'), t"),
+        [flags(8), 7],
+    ),
+    "a rank alone": (
+        'x: G.Tensor(ndim=1, dtype="float32")',
+        ("y = G.match_cast(x, G.Tensor(('n',), 'float32'))", "p = G.nonzero(y)", "return p, y * y"),
+        [flags(9)],
+    ),
+    "a rank alone, as another parameter says": (
+        'x: G.Tensor(("n",), "float32"), w: G.Tensor(ndim=2, dtype="float32")',
+        (
+            "y = G.match_cast(w, G.Tensor(('n', 'k'), 'float32'))",
+            CAST,
+            "return G.take(y, G.reshape(q, (m,)), axis=0)",
+        ),
+        [flags(6), flags(6, 3)],
+    ),
+    "ranks in a tuple": (
+        'x: G.Tensor(("n",), "float32"), t: G.Tuple(G.Tensor(ndim=1, dtype="float32"), G.Prim("int32"))',
+        ("y = G.match_cast(t[0], G.Tensor(('k',), 'float32'))", CAST, "return G.take(y, q, axis=0), t[1]"),
+        [flags(4), (flags(5), 3)],
+    ),
+    "a shape": (
+        'x: G.Tensor(("n",), "float32"), s: G.Shape(ndim=2)',
+        (CAST, "return q, G.ones(s, 'float32'), s"),
+        [flags(4), (2, 3)],
+    ),
+    "a number that a kernel returns": (
+        'x: G.Tensor(("n",), "float32")',
+        ("k = M.largest(x)", CAST, "r = G.astype(q, 'float32') * k", "return (k, r), k"),
+        [flags(6) * np.float32(1.5)],
+    ),
+}
+LARGEST = """    @T.prim_func
+    def largest(x: T.Buffer(("n",), "float32")) -> T.float32:
+        found: T.float32 = 0.0
+        for i in range(n):
+            found = T.max(found, x[i])
+        return found
+
+"""
+
+
+@pytest.mark.parametrize("case", GIVEN)
+def test_steps_take_what_the_function_takes(case: str) -> None:
+    params, body, args = GIVEN[case]
+    module = program(params, *body, before=LARGEST)
+    wanted = tirscript.interpret(module, *args)
+    assert_equal_results(tirscript.build(module)["main"](*args), wanted)
+    names = [entry.name for entry in GRAPH_LOWERING]
+    split = Sequential(GRAPH_LOWERING.passes[: names.index("split_at_sizes") + 1])(module)
+    assert structural_equal(parse(split.script()), split)
+    assert_equal_results(tirscript.interpret(split, *args), wanted)
+
+
+def assert_equal_results(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, np.ndarray):
+        return same(found, wanted)
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            assert_equal_results(one, other)
+        return None
+    assert type(found) is type(wanted) and found == wanted
+    return None
+
+
+def test_a_rank_alone_is_a_shape_with_names() -> None:
+    """Operators had no kernel where a parameter said only how many dimensions it has."""
+    module = program('x: G.Tensor(ndim=2, dtype="float32")', "return G.exp(x) / G.sum(x * x, axis=1, keepdims=True)")
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    same(tirscript.build(module)["main"](x), tirscript.interpret(module, x))
+    with pytest.raises(DiagnosticError, match="`x` of `main`: expected 2 dimensions"):
+        tirscript.build(module)["main"](x[0])
+
+
+def test_a_cast_that_fails_between_steps_is_said_of_the_function() -> None:
+    params, body, args = GIVEN["a rank alone, as another parameter says"]
+    built = tirscript.build(program(params, *body))["main"]
+    with pytest.raises(AssertionError, match=r"dimension 0 of the value of `G.match_cast`: expected `n`"):
+        built(args[0], flags(5, 3))
