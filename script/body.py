@@ -61,6 +61,8 @@ class BodyLowering(AssignLowering):
             self.end = first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
             before = comments.lines(last + 1, first - 1)
             above, beside = comments.head(stmt, first, header_end(stmt))
+            if place + 1 < len(stmts) and stmts[place + 1].lineno == stmt.end_lineno:
+                beside = ""  # of the last statement of the line
             self.statement(stmt)
             last = max(stmt.end_lineno or first, self.taken)
             lines = [*pending, *before, *above, *self.orphans]
@@ -82,12 +84,30 @@ class BodyLowering(AssignLowering):
             else:
                 self.orphans += filter(None, pending)
 
+    def else_line(self, node: ast.If) -> int:
+        """The line of an `else:` or `elif`: the first behind the branch that is neither blank nor a comment."""
+        line = (node.body[-1].end_lineno or 0) + 1
+        if self.comments is not None:
+            while line in self.comments.whole or line in self.comments.blank:
+                line += 1
+        return line
+
+    def behind_else(self, node: ast.If) -> list[str]:
+        """The comment on the line of an `else:`, which stands above the first statement of the branch."""
+        line = self.else_line(node)
+        if self.comments is None or not node.orelse or node.orelse[0].lineno <= line:
+            return []
+        return [self.comments.beside[line]] if line in self.comments.beside else []
+
     def attach(self, at: int, found: Any) -> None:
         """Give trivia to the statement at a place of the current body, beside what it has."""
         stmt = self.out[at]
         old = stmt.trivia
         if old is not None:
-            found = trivia([*found.before, *old.before], old.beside or found.beside, [*old.after, *found.after])
+            # beside what a loop that is written out begins with stands one of its own
+            above = [found.beside] if old.beside and found.beside else []
+            before = [*found.before, *above, *old.before]
+            found = trivia(before, old.beside or found.beside, [*old.after, *found.after])
         force_setattr(stmt, "trivia", found)
 
     def statement(self, node: ast.stmt) -> None:

@@ -365,6 +365,7 @@ class GraphStmtLowering(GraphFormLowering):
         if not isinstance(test, (GraphExpr, Expr)):
             branch = node.body if self.decisive(test, node.test) else node.orelse
             if branch:
+                self.lead = [] if test else self.behind_else(node)
                 self.statements(branch, header_end(node) if test else (node.body[-1].end_lineno or 0), 0)
             return
         if self.flow is not None:
@@ -378,9 +379,10 @@ class GraphStmtLowering(GraphFormLowering):
             hint = 'a tensor `G.Tensor((), "bool")`'
             raise self.fail("T102", "the condition is no bool scalar", node.test, hint=hint)
         last = self.end
-        end = self._else_line(node) - 1
+        end = self.else_line(node) - 1
         then, first = self.one_branch(node.body, header_end(node), end)
         opener = max(node.body[-1].end_lineno or 0, self.taken)
+        self.lead = self.behind_else(node)
         other, second = self.one_branch(node.orelse, opener, last, node.orelse[0].col_offset == node.col_offset)
         name = self.name_of_branches(node)
         if first.value is None or second.value is None:

@@ -51,22 +51,17 @@ class StmtLowering(LoopLowering):
             branch = node.body if test else node.orelse
             opener = header_end(node) if test else (node.body[-1].end_lineno or 0)
             if branch:
+                self.lead = [] if test else self.behind_else(node)
                 self.statements(branch, opener, 0)
             return
         for name in hoisted:
             self.define(name, Pending())
         place = len(self.out)
         last = self.end
-        end = self._else_line(node) - 1 if node.orelse else last
+        end = self.else_line(node) - 1 if node.orelse else last
         then = self.body(node.body, header_end(node), end)
         opener = max(node.body[-1].end_lineno or 0, self.taken)
-        if (
-            self.comments is not None
-            and end + 1 in self.comments.beside
-            and node.orelse
-            and node.orelse[0].lineno > end + 1
-        ):
-            self.lead = [self.comments.beside[end + 1]]  # behind `else:`
+        self.lead = self.behind_else(node)
         elif_ = bool(node.orelse) and node.orelse[0].col_offset == node.col_offset
         left, self.orphans = self.orphans, []  # a branch without statements leaves its comments to the whole
         orelse = self.body(node.orelse, opener, last, elif_) if node.orelse else ()
@@ -79,14 +74,6 @@ class StmtLowering(LoopLowering):
             elif type(buffer) is not Stale:
                 self.define(name, Poison())
         self.emit(If(test, then, orelse, span=self.span(node)))
-
-    def _else_line(self, node: ast.If) -> int:
-        """The line of an `else:` or `elif`: the first behind the branch that is neither blank nor a comment."""
-        line = (node.body[-1].end_lineno or 0) + 1
-        if self.comments is not None:
-            while line in self.comments.whole or line in self.comments.blank:
-                line += 1
-        return line
 
     # the rest
 

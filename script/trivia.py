@@ -86,7 +86,10 @@ class Comments:
         """The comments `within` the lines of a head, and the one beside the `):` that may stand below them."""
         above, beside = self.within(first, last)
         body: list[ast.stmt] = getattr(stmt, "body", [])
-        for line in range(last + 1, first_line(body[0]) if body else 0):
+        inside = first_line(body[0]) if body else 0
+        if inside == last:
+            beside = ""  # of the body, which begins on this line
+        for line in range(last + 1, inside):
             if line in self.beside:
                 above += [beside] * bool(beside)
                 beside = self.beside[line]

@@ -334,3 +334,86 @@ def test_comments_in_data_of_many_lines_stand_at_its_statement_alone() -> None:
     lines = kernel(text).script(header=False).splitlines()
     comments = [line.partition("#")[2].strip() for line in lines if "#" in line]
     assert comments == ["first", "the third", "last", "beside"]
+
+
+ON_ONE_LINE = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32")):
+    if A[0] > 1.0: A[0] = 1.0  # then
+    else: A[1] = 1.0  # else
+    for i in range(4): A[i] = 3.0  # round
+    with T.block("b"): A[0] = 1.0  # block
+    A[2] = 1.0; A[3] = 2.0  # both
+"""
+
+
+def test_a_comment_on_a_line_of_several_statements_stands_once() -> None:
+    """It stood at each of them."""
+    module = parse(HEADER + ON_ONE_LINE)
+    lines = [line.strip() for line in module.script().splitlines() if "#" in line]
+    assert lines == [
+        "A[0] = 1.0  # then",
+        "A[1] = 1.0  # else",
+        "A[i] = 3.0  # round",
+        "A[0] = 1.0  # block",
+        "A[3] = 2.0  # both",
+    ]
+    assert_round_trip(module)
+
+
+WRITTEN_OUT = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32")):
+    for i in [1, 2]:  # the loop
+        A[i] = 1.0  # a round
+    if False:  # never
+        A[0] = 1.0
+    else:  # always
+        A[0] = 2.0  # so
+
+
+@G.graph_func
+def g(x: G.Tensor((), "float32"), c: G.Tensor((), "bool")):
+    if c:  # the branch
+        y = x + x
+    else:  # the other
+        y = x * x  # squared
+    for i in range(2):  # the loop
+        y = y + x  # a round
+    if False:  # never
+        y = x
+    else:  # always
+        z = y + y  # so
+    return z
+"""
+
+
+def test_comments_of_what_is_written_out_and_of_else_stand_above_what_is_made_of_it() -> None:
+    """Those with a comment beside the first statement inside were lost, and those of `else:` in graph functions."""
+    found = parse_all(HEADER + WRITTEN_OUT)
+    comments = {
+        name: [line.strip() for line in made.script().splitlines() if "#" in line] for name, made in found.items()
+    }
+    assert comments == {
+        "f": [
+            "# the loop",
+            "A[1] = 1.0  # a round",
+            "A[2] = 1.0  # a round",
+            "# never",
+            "# always",
+            "A[0] = 2.0  # so",
+        ],
+        "g": [
+            "if c:  # the branch",
+            "# the other",
+            'y: G.Tensor((), "float32") = G.multiply(x, x)  # squared',
+            "# the loop",
+            'y_1: G.Tensor((), "float32") = G.add(y, x)  # a round',
+            'y_2: G.Tensor((), "float32") = G.add(y_1, x)  # a round',
+            "# never",
+            "# always",
+            'z: G.Tensor((), "float32") = G.add(y_2, y_2)  # so',
+        ],
+    }
+    for made in found.values():
+        assert_round_trip(made)
