@@ -40,6 +40,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.reference import REFUSALS
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute
+from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
 from ..constants.parameters import hindrance, with_constants
@@ -64,26 +65,50 @@ class _Folding(Struct, frozen=True, eq=False):
     module: Module
     limit: int
     written: set[GraphVar]
+    gone: list[str]  # the comments at bindings that are no more, which go to what comes next
+
+    def told(self, stmt: Stmt) -> None:
+        """Remember the comments at a statement that goes."""
+        if stmt.trivia is not None:
+            self.gone.extend((*stmt.trivia.before, *filter(None, (stmt.trivia.beside,)), *stmt.trivia.after))
+
+    def kept(self, stmt: Any) -> Any:
+        """A statement that stays, with the comments of those above it that do not."""
+        lines, self.gone[:] = tuple(self.gone), ()
+        own = stmt.trivia or Trivia()
+        return stmt.replace(trivia=Trivia((*lines, *own.before), own.beside, own.after)) if lines else stmt
 
 
 def _function(func: GraphFunc, module: Module, limit: int) -> GraphFunc:
     values: dict[GraphVar, GraphExpr] = {}
-    body = _folded(func.body, values, _Folding(module, limit, written_in_place(func, module)))
+    folding = _Folding(module, limit, written_in_place(func, module), [])
+    body = _folded(func.body, values, folding)
     if not values:
         return func
-    return func.replace(body=body, value=substitute(func.value, values))
+    func = func.replace(body=body, value=substitute(func.value, values))
+    if not folding.gone:
+        return func
+    if not body:
+        return folding.kept(func)
+    own = body[-1].trivia or Trivia()
+    last = body[-1].replace(trivia=Trivia(own.before, own.beside, (*own.after, *folding.gone)))
+    return func.replace(body=(*body[:-1], last))
 
 
 def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], folding: _Folding) -> tuple[Stmt, ...]:
     kept: list[Stmt] = []
     for stmt in body:
         if type(stmt) is Dataflow:
+            stmt = folding.kept(stmt)
             inner = _folded(stmt.body, values, folding)
             outputs = tuple(var for var in stmt.outputs if var not in values)
             if inner:
                 kept.append(stmt.replace(body=inner, outputs=outputs))
+            else:
+                folding.told(stmt)
             continue
         if type(stmt) is GraphIf:
+            stmt = folding.kept(stmt)
             then, orelse = (
                 _folded(stmt.then_body, values, folding),
                 _folded(stmt.else_body, values, folding),
@@ -101,8 +126,9 @@ def _folded(body: tuple[Stmt, ...], values: dict[GraphVar, GraphExpr], folding: 
                 found = None if stmt.var in folding.written else _value(stmt, folding.module, folding.limit)
                 if found is not None:
                     values[stmt.var] = found
+                    folding.told(stmt)
                     continue
-        kept.append(stmt)
+        kept.append(folding.kept(stmt))
     return tuple(kept)
 
 

@@ -241,3 +241,30 @@ class M:
     text = bind_symbolic_vars(module, {"n": 3})["main"].script()
     assert 'x: G.Tensor((3, 6), "float32"), s: G.Shape(["m", "m + 3"])' in text
     assert "G.reshape(x, (18,))" in text and "3 * " not in text
+
+
+@pytest.mark.parametrize(
+    "value", ["c", "x + c", "x"], ids=["nothing stays", "the use stays", "a statement before stays"]
+)
+def test_comments_at_what_is_folded_stay(value: str) -> None:
+    """They went with the bindings of constants."""
+    first = "    y = x * x  # first\n" if value == "x" else ""
+    text = f"""
+@G.graph_func
+def main(x: G.Tensor((2,), "float32")):
+{first}    # the weights
+    a = G.const([1.0, 2.0])  # two of them
+    with G.dataflow():  # a part
+        # doubled
+        b = a + a  # twice
+        G.output(b)
+    # moved
+    c = b * G.const(3.0)
+    # the result
+    return {value}
+"""
+    made = fold_graph_constant(Module((parse(text),)))
+    printed = made.script()
+    lines = ("# the weights", "# two of them", "# doubled", "# twice", "# a part", "# moved", "# the result")
+    assert all(printed.count(line) == 1 for line in lines), printed
+    assert parse(printed).script() == printed
