@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import attributes
 from .buffer import Buffer
 from .effects import has_effect
 from .expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Var
@@ -41,7 +42,7 @@ def written_params(func: PrimFunc, module: Module | None = None, *, foreign: boo
 
 def noalias(func: PrimFunc) -> bool:
     """Whether a buffer argument that is written must overlap no other: unless the attributes say otherwise."""
-    return all(func.attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))
+    return attributes.noalias(func.attrs)
 
 
 def only_reads(func: PrimFunc) -> bool:

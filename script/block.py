@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+from tirscript.ir.attributes import attribute_problem
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
 from tirscript.ir.dtype import INT32, DType
@@ -321,7 +322,17 @@ class BlockLowering(BufferLowering):
     def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.func_attr` takes a dict", call, hint='T.func_attr({"global_symbol": "main"})')
-        self.attrs_found.update(self.attrs(call.args[0]))
+        self.attrs_found.update(self.function_attrs(call.args[0]))
+
+    def function_attrs(self, node: ast.expr) -> Attrs:
+        """A dict of attributes of the function."""
+        found = self.attrs(node)
+        for name, value in found.items():
+            problem = attribute_problem(name, value)
+            if problem is not None:
+                why, hint = problem
+                raise self.fail("T032", f"the attribute `{name}`: {why}", _value_of(node, name), hint=hint)
+        return found
 
     def attrs(self, node: ast.expr) -> Attrs:
         """A dict of attributes."""
@@ -450,6 +461,15 @@ class BlockLowering(BufferLowering):
             buffer = self.make_buffer(target, given, call)
         self.define(target.id, buffer)
         self.emit(MatchBuffer(buffer, source, span=self.span(node)))
+
+
+def _value_of(node: ast.expr, key: str) -> ast.expr:
+    """Where the value of a key stands in what gives a dict."""
+    if isinstance(node, ast.Dict):
+        for name, value in zip(node.keys, node.values, strict=True):
+            if isinstance(name, ast.Constant) and name.value == key:
+                return value
+    return node
 
 
 def _extent(start: Expr, stop: Expr | None) -> Expr:

@@ -263,8 +263,7 @@ class GraphStmtLowering(GraphFormLowering):
     def _graph_attr(self, call: ast.Call) -> None:
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`G.func_attr` takes one dict", call, hint='G.func_attr({"key": 1})')
-        found = self.attrs(call.args[0])
-        self.attrs_found.update(found)
+        self.attrs_found.update(self.function_attrs(call.args[0]))
 
     def _output(self, call: ast.Call) -> None:
         if self.flow is None:

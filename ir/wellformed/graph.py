@@ -42,7 +42,7 @@ from ..rewrite import children, definitions, walk
 from ..span import Span
 from ..stmt import Stmt
 from ..written import only_reads, written_params
-from .places import bad_attrs, in_order, pointing
+from .places import bad_function_attrs, in_order, pointing
 
 _TENSOR_CALLS = (CALL_TIR, CALL_TIR_INPLACE, CALL_TIR_WITH_GRAD)
 FORCED = ("relax.force_pure", "force_pure")  # attributes that call a function pure whatever it does
@@ -87,8 +87,8 @@ class GraphVerifier:
         self.leaf(func.value, func)
         self.type(func.result, func)
         self.fits(func.value, func.result, f"what `{func.name or 'the function'}` returns", func)
-        for name, why in bad_attrs(func.attrs):
-            self.report("T210", f"attribute {name} of the function: {why}", func)
+        for name, why, hint in bad_function_attrs(func.attrs):
+            self.report("T210", f"attribute {name} of the function: {why}", func, hint=hint)
         self.scope, self.symbols = scope, symbols
 
     def body(self, stmts: tuple[Stmt, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..attributes import attribute_problem
 from ..buffer import Buffer
 from ..diagnostic import Diagnostic, Label
 from ..dtype import DType
@@ -28,6 +29,16 @@ def bad_attrs(attrs: Attrs) -> Iterable[tuple[str, str]]:
             why = f"the name {name!r} is no string"
         if why is not None:
             yield f"`{name}`", why
+
+
+def bad_function_attrs(attrs: Attrs) -> Iterable[tuple[str, str, str | None]]:
+    """The same of the attributes of a function, those with a meaning of their own too; and the way out."""
+    for name, why in bad_attrs(attrs):
+        yield name, why, None
+    for name, value in attrs.items():
+        problem = attribute_problem(name, value)
+        if problem is not None:
+            yield f"`{name}`", *problem
 
 
 def unrepresentable(value: Any) -> str | None:

@@ -17,7 +17,7 @@ from ..scopes import scope_advice
 from ..span import Span
 from ..stmt import Block, For, MatchBuffer, ScalarDecl, Stmt
 from .bindings import Bindings
-from .places import bad_attrs, binding_parts, first_place, named, place_of, pointing, spot
+from .places import bad_attrs, bad_function_attrs, binding_parts, first_place, named, place_of, pointing, spot
 
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
 
@@ -273,7 +273,10 @@ class Scopes:
             if type(param) is Buffer and id(param) not in self.defined:
                 self.defined[id(param)] = (param, param if param.span is not None else function)
                 self.buffers[id(param)] = self.describe(param, function)
-        self.attrs(function.attrs, "function")
+        for name, why, hint in bad_function_attrs(function.attrs):
+            self.report("T210", f"attribute {name} of the function: {why}", function, hint=hint)
+        for node in nodes_in(function.attrs):
+            self.any(node)
 
     def attrs(self, attrs: Any, of: str) -> None:
         for name, why in bad_attrs(attrs):

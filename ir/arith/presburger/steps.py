@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct, structs
 
+from ... import attributes
 from ...buffer import Buffer
 from ...dtype import INT64
 from ...effects import exits, reads_memory
@@ -126,8 +127,7 @@ class Steps:
     ) -> None:
         func = program if isinstance(program, PrimFunc) else within
         if noalias is None:
-            attrs: Mapping[str, Any] = {} if func is None else func.attrs
-            noalias = all(attrs.get(name, True) is not False for name in ("noalias", "tir.noalias", "tirx.noalias"))
+            noalias = func is None or attributes.noalias(func.attrs)
         self.memory = Memory(noalias)
         self.found: list[Step] = []
         self.values: dict[Var, Expr] = {}
