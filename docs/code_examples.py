@@ -342,7 +342,8 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
     ),
     "T304": Example(
         "An integer was divided by zero, or a loop has a step of zero, which would never end. The processor would stop "
-        "the whole process, so the interpreter and checked builds report it. Guard the division with a condition.",
+        "the whole process, so the interpreter and checked builds report it; a division by a literal 0 that is "
+        "certain to be computed is reported when the program is read. Guard the division with a condition.",
         kernel("A[0] = 7 // A[0]", params=INTS),
         'tirscript.interpret(kernel, zeros(4, dtype="int32"))',
     ),

@@ -67,7 +67,7 @@ from ..runtime.arrays import ArrayProblem, as_array, plain_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
 from .marks import Marks
-from .ops import evaluate
+from .ops import number
 from .program import DEEPEST_CALL, Program, run_program
 from .virtual_machine import BUILTINS, new_tensor
 
@@ -181,7 +181,7 @@ class _Scope:
 
     def number(self, expr: Expr) -> Any:
         """The value of a scalar expression of dimensions."""
-        found = evaluate(expr, self.symbols)
+        found = number(expr, self.symbols, self.func.span)
         return found.item() if isinstance(found, np.generic) else found
 
     def operand(self, expr: GraphExpr, tensor: bool) -> Any:

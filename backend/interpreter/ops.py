@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from tirscript.ir import Call, Const, DType, Expr, Var
+from tirscript.ir import Call, Const, DiagnosticError, DType, Expr, Span, Var, error, walk
 from tirscript.ir.op import OPS, Op
 
 from ..runtime.arrays import numpy_dtype
@@ -433,6 +433,18 @@ def evaluator(expr: Expr) -> Callable[[dict[Any, Any]], Any]:
             return lambda values: rule(a(values), b(values))
         return lambda values: rule(*[one(values) for one in parts])
     raise TypeError(f"a {cls.__name__} has no value outside of a running function")
+
+
+def number(expr: Expr, values: dict[Var, Any], span: Span | None) -> Any:
+    """`evaluate`, for a size that a graph computes; DiagnosticError where it divides by zero."""
+    try:
+        return evaluate(expr, values)
+    except ZeroDivisionError:
+        names = dict.fromkeys(node for node in walk(expr) if type(node) is Var)
+        given = ", ".join(f"{var.name} = {values[var]}" for var in names)
+        message = f"`{expr.script()}` divides by zero"
+        notes = [given] if given else []
+        raise DiagnosticError([error("T304", message, expr.span or span, notes=notes)]) from None
 
 
 def operators_without_rule() -> list[str]:

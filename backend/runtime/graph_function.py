@@ -22,7 +22,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 from tirscript.ir.rewrite import walk
 
-from ..interpreter.ops import evaluator
+from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, unpacking
 
 MOST = (1 << 63) - 1  # bytes of an array
@@ -226,7 +226,10 @@ def memory(kind: Buffer | TensorType, func: GraphFunc) -> Callable[[dict[Any, An
     sizes = [evaluator(dim) for dim in kind.shape]
 
     def make(values: dict[Any, Any]) -> np.ndarray[Any, Any]:
-        shape = tuple([int(size(values)) for size in sizes])
+        try:
+            shape = tuple([int(size(values)) for size in sizes])
+        except ZeroDivisionError:
+            shape = tuple([int(number(dim, values, span)) for dim in kind.shape or ()])  # which says what divides
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
             given = ", ".join(f"`{var.name}` is {value}" for var, value in values.items() if type(var) is Var)
             message = f"a result of `{func.name}` would have the shape {shape}, where {given}"

@@ -16,7 +16,7 @@ import numpy as np
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import numpy_dtype
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Const, Var
+from tirscript.ir.expr import Call, Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     FunctionCall,
@@ -37,7 +37,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.passes.lowering import STEPS
 
-from ..interpreter.ops import evaluator
+from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments
 from .graph_function import GraphFunction, memory
 
@@ -101,8 +101,21 @@ class SteppedFunction(GraphFunction):
         return lambda values: whole(values)[index]
 
     def _shape(self, expr: ShapeExpr) -> Value:
-        sizes = [evaluator(one) for one in expr.values]
+        sizes = [self._number(PrimValue(one)) for one in expr.values]
         return lambda values: tuple([int(size(values)) for size in sizes])
+
+    def _number(self, expr: PrimValue) -> Value:
+        size, span = evaluator(expr.value), self.func.span
+        if type(expr.value) is not Call:
+            return size
+
+        def run(values: dict[Any, Any]) -> Any:
+            try:
+                return size(values)
+            except ZeroDivisionError:
+                return number(expr.value, values, span)  # which says what divides
+
+        return run
 
     def _step(self, call: OpCall) -> Value:
         """A call of a step: memory for its results, which are given."""
@@ -211,7 +224,7 @@ _VALUES: dict[type, Callable[[SteppedFunction, Any], Value]] = {
     TupleExpr: lambda function, expr: function._all(expr.fields),
     TupleItem: SteppedFunction._item,
     ShapeExpr: SteppedFunction._shape,
-    PrimValue: lambda function, expr: evaluator(expr.value),
+    PrimValue: SteppedFunction._number,
     OpCall: SteppedFunction._step,
     FunctionCall: SteppedFunction._read,
 }

@@ -24,6 +24,8 @@ from ..expr import (
     Var,
 )
 from ..func import PrimFunc
+from ..op import OPS
+from ..rewrite import walk
 from ..stmt import Block
 from .places import is_undef, place_of, pointing, spot
 from .scopes import Scopes, Unresolved
@@ -289,6 +291,8 @@ class Uses(Scopes):
         if len(args) == 2:  # without a comprehension, for speed and for depth: it takes a frame of its own
             a, b = args
             signature: Any = (node.op, node.dtype, rules[type(a)](a), rules[type(b)](b))
+            if type(b) is Const and b.value == 0 and node.op in _DIVISIONS and b.dtype.is_int:
+                self.zero_divisor(node)
         else:
             kinds = []
             for arg in args:
@@ -310,6 +314,15 @@ class Uses(Scopes):
             if len(_RIGHT_CALLS) > 50_000:
                 _RIGHT_CALLS.clear()
             _RIGHT_CALLS.add((node.op, node.dtype, *kinds))
+
+    def zero_divisor(self, node: Call) -> None:
+        """A division by a literal 0, where it is certain that it is computed."""
+        if self.bindings.depth or self.unreached:
+            return
+        lazy = (arg for call in walk(self.stmt) if type(call) is Call and call.op in _LAZY for arg in call.args[1:])
+        if not any(part is node for arg in lazy for part in walk(arg)):
+            hint = "a divisor is never 0; an `if` or `T.if_then_else` around the division keeps it from being computed"
+            self.report("T304", f"`{node.op.symbol or node.op.spelling}` divides by 0", node, hint=hint)
 
     def undef(self, node: Call) -> None:
         self.undefs += 1
@@ -372,6 +385,8 @@ class Uses(Scopes):
             )
 
 
+_DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
+_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 _ONE = {"indices": "index", "ranges": "range"}
 _SPECIAL_CALLS: dict[str, Callable[[Uses, Call], None]] = {
     "undef": Uses.undef,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from helpers.script import function
+from helpers.script import function, one_mistake
 
 from tirscript.ir import (
     Attrs,
@@ -23,6 +23,7 @@ from tirscript.ir import (
     substitute,
     verify,
 )
+from tirscript.script import parse
 
 REDUCE = "A[0] = T.Reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), lambda k: [A[k]], [16])"
 
@@ -112,3 +113,38 @@ def test_what_two_tuples_define_is_all_mapped() -> None:
     assert structural_equal(one, two) and structural_hash(one) == structural_hash(two)
     assert not structural_equal(one, other) and differences(one, other) and not differences(one, two)
     assert type(one.body[0].value) is Reduce and type(one.body[0].value.combiner) is CommReducer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "A[0] = T.float32(n // 0)",
+        "A[0] = T.float32(T.truncmod(n, T.int32(0)))",
+        "A[n % 0] = 1.0",
+        "for i in range(n):\n    A[i] = T.float32(T.Select(i > 3, i // (0 * 2), 0))",
+        "if n // 0 > 2 and n > 100:\n    A[0] = 1.0",
+        "for i in range(n // 0):\n    A[0] = 1.0",
+    ],
+)
+def test_a_division_by_zero_that_is_certain_is_told(body: str) -> None:
+    """It compiled to code that gave any number."""
+    found = one_mistake(body)
+    assert found.code == "T304" and found.message.endswith("divides by 0") and found.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if n > 100:\n    A[0] = T.float32(n // 0)",
+        "A[0] = T.float32(T.if_then_else(n > 100, n // 0, 3))",
+        "if n > 100 and n // 0 > 2:\n    A[0] = 1.0",
+        "for i in range(0):\n    A[0] = T.float32(n // 0)",
+        "while n > 100:\n    A[0] = T.float32(n % 0)",
+        "if n < 100:\n    return\nA[0] = T.float32(n % 0)",
+        "A[0] = A[1] // 0.0",
+    ],
+)
+def test_one_that_may_not_be_computed_is_not(body: str) -> None:
+    """Passes leave such code where they write out loops."""
+    made = function(body)
+    assert structural_equal(parse(made.script()), made)

@@ -499,3 +499,24 @@ def test_a_cast_that_fails_between_steps_is_said_of_the_function() -> None:
     built = tirscript.build(program(params, *body))["main"]
     with pytest.raises(AssertionError, match=r"dimension 0 of the value of `G.match_cast`: expected `n`"):
         built(args[0], flags(5, 3))
+
+
+@pytest.mark.parametrize(
+    ("params", "body"),
+    [
+        ('A: G.Tensor(("n",), "float32"), m: G.Prim("int64")', "return G.reshape(A, (n // m, m))"),
+        ('A: G.Tensor(("n",), "float32"), m: G.Prim("int64")', "return G.full((n % m,), 1, 'int8')"),
+        (
+            'A: G.Tensor(("n",), "float32"), m: G.Prim("int64")',
+            "q = G.match_cast(G.nonzero(A), G.Tensor((1, 'k'), 'int64')); return G.full((k // m,), 1, 'int8')",
+        ),
+    ],
+)
+def test_sizes_that_divide_by_zero_are_diagnostics(params: str, body: str) -> None:
+    """They were Python's own ZeroDivisionError."""
+    module = program(params, *body.split("; "))
+    args = np.zeros(4, "float32"), 0
+    with pytest.raises(DiagnosticError, match=r"T304.*` divides by zero"):
+        tirscript.interpret(module, *args)
+    with pytest.raises(DiagnosticError, match=r"T304.*` divides by zero"):
+        tirscript.build(module)["main"](*args)
