@@ -74,6 +74,13 @@ def differ(a: Expr, b: Expr) -> bool:
     return a is not b and _analyzer(a, b).can_refute(OPS["equal"](a, b))
 
 
+def fits(a: Expr, b: Expr) -> bool:
+    """Whether a dimension is proved to be no more than another."""
+    if type(a) is Const and type(b) is Const:
+        return a.value <= b.value
+    return _analyzer(a, b).can_refute(OPS["greater"](a, b))
+
+
 def not_negative(value: Expr, *, presburger: bool = False) -> bool:
     """Whether a value made of dimensions is proved to be 0 or more; `presburger` arithmetic takes longer."""
     return _analyzer(value, presburger=presburger).can_prove(OPS["greater_equal"](value, const(0, INT64)))

@@ -140,7 +140,7 @@ register(
         "Tensors of one shape along a new axis.",
         "G.stack((a: (2, 3), b: (2, 3)), axis=1)",
         reference=_np_stack,
-        legalize=kernel(_stack, _positive_axis(1)),
+        legalize=kernel(_stack, _positive_axis(1), exact=True),
         fusion=INJECTIVE,
     )
 )

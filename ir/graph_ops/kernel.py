@@ -43,6 +43,7 @@ from ..op import cast as cast_to
 from ..rewrite import free_buffers, free_vars, substitute, walk
 from ..stmt import Assert
 from . import dims
+from .extents import Equal, checks
 from .reference import NARROW
 from .rules import Types
 
@@ -75,6 +76,8 @@ def kernel(
     prepare: Callable[[OpCall, Types], Mapping[str, Any] | None] | None = None,
     *,
     inline: bool = False,
+    exact: bool = False,
+    equal: Callable[[OpCall, Types], Sequence[Equal]] | None = None,
     **given: Any,
 ) -> Legalize:
     """The legalization by a kernel.
@@ -82,6 +85,9 @@ def kernel(
     prepare: (call, types) -> further keyword arguments of the kernel; None where it has no kernel for the call
     inline:  scalar constants stand in the kernel as numbers of their dtype; a tensor argument is then a buffer or
              an expression
+    exact:   whether loops go over all elements along an axis, which then has as many for the call to be right; a
+             kernel that reads a part has to be given no fewer
+    equal:   (call, types) -> further sizes that have to be equal
     given:   further keyword arguments
     """
     takes = inspect.signature(function).parameters
@@ -99,7 +105,11 @@ def kernel(
             return None
         keywords = {**call.attrs, **given, **further}
         keywords = {key: made.local(value) for key, value in keywords.items() if key in wanted}
-        return made.function(function, name, [*args, *outs], keywords, results)
+        found = made.function(function, name, [*args, *outs], keywords, results)
+        more = () if equal is None else equal(call, types)
+        own = [(what, made.renamed(one), made.renamed(other)) for what, one, other in more]
+        asked = checks(call, found.func.body, set(made.own.values()), exact, own)
+        return structs.replace(found, func=found.func.replace(body=(*asked, *found.func.body))) if asked else found
 
     return legalize
 
@@ -296,7 +306,7 @@ def elementwise(value: Any, along: Mapping[int, str] | None = None) -> Legalize:
         found = {at: int(call.attrs[name]) % (rank or 1) for at, name in (along or {}).items()}
         return {"along": found, "attrs": call.attrs}
 
-    return kernel(_elementwise, prepare, inline=True, value=combined)
+    return kernel(_elementwise, prepare, inline=True, exact=True, value=combined)
 
 
 # -- elements that move
@@ -311,12 +321,14 @@ def _rearranged(x: Any, *rest: Any, source: Any, attrs: Any) -> None:
             out[*v] = x[*source(v, x, out, attrs)]
 
 
-def rearranged(source: Callable[[Sequence[Expr], Buffer, Buffer, Mapping[str, Any]], Sequence[Any]]) -> Legalize:
+def rearranged(
+    source: Callable[[Sequence[Expr], Buffer, Buffer, Mapping[str, Any]], Sequence[Any]], *, exact: bool = False
+) -> Legalize:
     """The legalization of an operator that moves elements of its first argument.
 
     source: (v, argument, result, attributes) -> the place in the argument of the result's element `v`
     """
-    return kernel(_rearranged, lambda call, types: {"attrs": call.attrs}, source=source)
+    return kernel(_rearranged, lambda call, types: {"attrs": call.attrs}, exact=exact, source=source)
 
 
 def as_many(legalize: Legalize) -> Legalize:

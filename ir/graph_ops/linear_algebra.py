@@ -122,7 +122,7 @@ register(
         "The product of matrices; the dimensions before the last two are a batch and broadcast.",
         "G.matmul(x1: (2, 3, 4), x2: (4, 5))",
         reference=_np_matmul,
-        legalize=kernel(_matmul, summed_in),
+        legalize=kernel(_matmul, summed_in, exact=True),
         fusion=CONTRACTION,
         symbol="@",
     )
@@ -196,7 +196,7 @@ register(
         "data @ weight transposed, plus a bias.",
         "G.linear(data: (2, 4), weight: (3, 4), bias: (3,))",
         reference=_np_linear,
-        legalize=kernel(_linear, summed_in),
+        legalize=kernel(_linear, summed_in, exact=True),
         fusion=CONTRACTION,
     )
 )
@@ -383,7 +383,7 @@ register(
         "Sums of products over named axes: `ij,jk->ik` is a product of matrices.",
         'G.einsum((a: (2, 3), b: (3, 4)), subscripts="ij,jk->ik")',
         reference=wide(_np_einsum),
-        legalize=kernel(_einsum, _einsum_parts),
+        legalize=kernel(_einsum, _einsum_parts, exact=True),
         fusion=CONTRACTION,
     )
 )

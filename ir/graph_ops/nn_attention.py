@@ -194,7 +194,7 @@ for _name, _bias in (("nn.attention", None), ("nn.attention_bias", ...)):
             f"G.{_name}(query: (1, 3, 2, 4), key: (1, 5, 2, 4), value: (1, 5, 2, 4)"
             + (")" if _bias is None else ", bias: (1, 2, 3, 5))"),
             reference=wide(_np_attention),
-            legalize=kernel(_attention, _parts),
+            legalize=kernel(_attention, _parts, exact=True),
             fusion=OPAQUE,
             narrow=ALWAYS,
         )

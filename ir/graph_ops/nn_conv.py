@@ -29,6 +29,7 @@ from .axes import (
     shape_in,
     space_of,
 )
+from .extents import Equal
 from .kernel import T, kernel, part, size
 from .reduce import summed_in
 from .reference import numpy_dtype
@@ -251,6 +252,20 @@ def parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     }
 
 
+def equal_channels(call: OpCall, types: Types) -> list[Equal]:
+    """The channels of the data and of the weight, which have to agree."""
+    attrs = call.attrs
+    space = SPACE[len(attrs["strides"])]
+    transposed = "output_padding" in attrs
+    data, weight = (tensor(call, types, at, NUMBERS) for at in (0, 1))
+    assert data.shape is not None and weight.shape is not None
+    d = extents_of(call, "data_layout", check_layout(call, "data_layout", "NC" + space, "NC"), data.shape)
+    w = extents_of(call, "kernel_layout", check_layout(call, "kernel_layout", "OI" + space, "OI"), weight.shape)
+    groups = 1 if transposed else attrs["groups"]
+    what = f"the channels of `data` are not the input channels of `weight`{f' times {groups}' if groups > 1 else ''}"
+    return [(what, d["C"], dims.mul(w["I"], groups))]
+
+
 # -- references
 
 
@@ -280,6 +295,8 @@ def _np_conv(data: Any, weight: Any, **attrs: Any) -> Any:
     groups = attrs["groups"]
     found = np.zeros((x.shape[0], w.shape[0], *sizes), x.dtype)
     each_in, each_out = w.shape[1], w.shape[0] // groups
+    if x.shape[1] != groups * each_in:
+        raise ValueError(f"{x.shape[1]} channels of `data`, and {groups} times {each_in} of `weight`")
     for group in range(groups):
         part_x = x[:, group * each_in : (group + 1) * each_in]
         part_w = w[group * each_out : (group + 1) * each_out]
@@ -326,7 +343,7 @@ for _rank in (1, 2, 3):
             f"G.nn.conv{_rank}d({EXAMPLES[_rank][0]}, padding={[1] * 2 * _rank})",
             reference=_np_conv,
             complete=out_layout,
-            legalize=kernel(_conv, parts),
+            legalize=kernel(_conv, parts, equal=equal_channels),
             fusion=CONTRACTION,
         )
     )

@@ -21,6 +21,7 @@ from .nn_conv import (
     EXAMPLES,
     accumulated,
     both,
+    equal_channels,
     in_steps,
     infer,
     out_layout,
@@ -326,7 +327,7 @@ for _rank in (1, 2, 3):
             f"G.nn.conv{_rank}d_transpose({EXAMPLES[_rank][1]}, strides={[2] * _rank})",
             reference=_np_transposed,
             complete=out_layout,
-            legalize=kernel(_transposed, _parts),
+            legalize=kernel(_transposed, _parts, equal=equal_channels),
             fusion=CONTRACTION,
         )
     )

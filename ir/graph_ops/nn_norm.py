@@ -151,7 +151,7 @@ register(
         "Elements brought to mean 0 and variance 1 along some axes, scaled and shifted.",
         "G.nn.layer_norm(data: (2, 3, 4), gamma: (4,), beta: (4,), axes=[-1])",
         reference=wide(_np_layer_norm),
-        legalize=kernel(_layer_norm, _axes_from_front),
+        legalize=kernel(_layer_norm, _axes_from_front, exact=True),
         fusion=REDUCTION,
     )
 )
@@ -195,7 +195,7 @@ register(
         "Elements divided by the root of their mean square along some axes, and scaled.",
         "G.nn.rms_norm(data: (2, 3, 4), weight: (4,), axes=[-1])",
         reference=wide(_np_rms_norm),
-        legalize=kernel(_rms_norm, _axes_from_front),
+        legalize=kernel(_rms_norm, _axes_from_front, exact=True),
         fusion=REDUCTION,
     )
 )
@@ -356,7 +356,7 @@ for _name, _more, _doc in (
             f"Elements brought to mean 0 and variance 1 in {_doc} of each of the batch, scaled and shifted by channel.",
             f"G.nn.{_name}(data: (2, 4, 3, 3), gamma: (4,), beta: (4,), {_groups}channel_axis=1, axes=[2, 3])",
             reference=wide(_np_group_norm),
-            legalize=kernel(_group_norm, _group_parts),
+            legalize=kernel(_group_norm, _group_parts, exact=True),
             fusion=REDUCTION,
         )
     )
@@ -460,7 +460,7 @@ def _batch_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     return {**found, "axis": axis, "kept": [axis], "gone": [at for at in range(rank) if at != axis]}
 
 
-_trained, _applied = kernel(_batch_norm_training, _batch_parts), kernel(_batch_norm, _batch_parts)
+_trained, _applied = (kernel(one, _batch_parts, exact=True) for one in (_batch_norm_training, _batch_norm))
 
 
 def _np_batch_norm(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, **attrs: Any) -> Any:

@@ -190,7 +190,7 @@ register(
         "-sum(predictions * labels), divided by the size of the batch where there is one.",
         "G.nn.cross_entropy_with_logits(predictions: (2, 3), labels: (2, 3))",
         reference=wide(_np_cross_entropy),
-        legalize=kernel(_cross_entropy, float_accumulator),
+        legalize=kernel(_cross_entropy, float_accumulator, exact=True),
         fusion=REDUCTION,
     )
 )

@@ -368,7 +368,7 @@ register(
         "The negative log likelihood of the targets, whose logarithms are predicted; `ignore_index` counts as 0.",
         "G.nn.nll_loss(predictions: (2, 3), targets: (2,) int64)",
         reference=wide(_np_nll_loss),
-        legalize=kernel(_nll_loss, loss_parts),
+        legalize=kernel(_nll_loss, loss_parts, exact=True),
         fusion=OPAQUE,
     )
 )

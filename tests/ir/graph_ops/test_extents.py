@@ -1,0 +1,124 @@
+"""Sizes that only the call knows: kernels ask for what they rely on, before they read behind an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import Assert, DiagnosticError, Module, PrimFunc, walk
+from tirscript.passes.graph import legalize_ops
+from tirscript.script import parse
+
+Shapes = tuple[tuple[int, ...], ...]
+V = 'v: G.Tensor(("n", "m"), "float32"), '
+# what is called, arguments that agree, and some that do not
+CALLS: dict[str, tuple[str, str, Shapes, Shapes]] = {
+    "a product": (V + 'w: G.Tensor(("k", 4), "float32")', "G.matmul(v, w)", ((2, 5), (5, 4)), ((2, 5), (3, 4))),
+    "of less": (V + 'w: G.Tensor(("k", 4), "float32")', "G.matmul(v, w)", ((2, 5), (5, 4)), ((2, 3), (5, 4))),
+    "ranks alone": (
+        'v: G.Tensor(ndim=2, dtype="float32"), w: G.Tensor(ndim=2, dtype="float32")',
+        "G.matmul(v, w)",
+        ((2, 5), (5, 4)),
+        ((2, 5), (3, 4)),
+    ),
+    "a layer": (V + 'w: G.Tensor((4, "k"), "float32")', "G.linear(v, w)", ((2, 5), (4, 5)), ((2, 5), (4, 3))),
+    "a shape": (V, "G.broadcast_to(v, (4, 6))", ((4, 6),), ((2, 6),)),
+    "along an axis": (
+        V + 'y: G.Tensor(("k",), "float32")',
+        "G.nn.prelu(v, y, axis=1)",
+        ((2, 5), (5,)),
+        ((2, 5), (3,)),
+    ),
+    "a norm": (
+        V + 'y: G.Tensor(("k",), "float32")',
+        "G.nn.layer_norm(v, y, y, axes=[1])",
+        ((2, 5), (5,)),
+        ((2, 5), (3,)),
+    ),
+    "a norm of batches": (
+        'x: G.Tensor((2, "c", 4), "float32"), g: G.Tensor(("k",), "float32")',
+        "G.nn.batch_norm(x, g, g, g, g, axis=1)[0]",
+        ((2, 4, 4), (4,)),
+        ((2, 4, 4), (2,)),
+    ),
+    "a stack": (V + 'y: G.Tensor(("k", "l"), "float32")', "G.stack((v, y))", ((2, 5), (2, 5)), ((2, 5), (3, 4))),
+    "names of axes": (
+        V + 'b: G.Tensor(("k", "l"), "float32")',
+        "G.einsum((v, b), 'ij,jk->ik')",
+        ((2, 5), (5, 4)),
+        ((2, 5), (3, 4)),
+    ),
+    "channels": (
+        'x: G.Tensor((1, "c", 8, 8), "float32"), w: G.Tensor((4, "d", 3, 3), "float32")',
+        "G.nn.conv2d(x, w, groups=2)",
+        ((1, 6, 8, 8), (4, 3, 3, 3)),
+        ((1, 6, 8, 8), (4, 5, 3, 3)),
+    ),
+    "transposed channels": (
+        'x: G.Tensor((1, "c", 8, 8), "float32"), w: G.Tensor(("d", 4, 3, 3), "float32")',
+        "G.nn.conv2d_transpose(x, w)",
+        ((1, 3, 8, 8), (3, 4, 3, 3)),
+        ((1, 3, 8, 8), (5, 4, 3, 3)),
+    ),
+    "keys and values": (
+        'q: G.Tensor((1, "s", 2, 8), "float32"), k: G.Tensor((1, "t", 2, 8), "float32"), '
+        'v: G.Tensor((1, "u", 2, 8), "float32")',
+        "G.nn.attention(q, k, v)",
+        ((1, 3, 2, 8), (1, 5, 2, 8), (1, 5, 2, 8)),
+        ((1, 3, 2, 8), (1, 5, 2, 8), (1, 2, 2, 8)),
+    ),
+}
+
+
+def main(params: str, call: str) -> Module:
+    made = parse(f"@I.ir_module\nclass M:\n    @G.graph_func\n    def main({params}):\n        return {call}\n")
+    assert isinstance(made, Module)
+    return made
+
+
+def arrays(shapes: Shapes) -> list[Any]:
+    return [np.linspace(0.5, 1.5, int(np.prod(shape)), dtype="float32").reshape(shape) for shape in shapes]
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_kernels_ask_for_sizes_that_have_to_agree(case: str) -> None:
+    """They read behind the shorter array."""
+    params, call, good, bad = CALLS[case]
+    module = main(params, call)
+    built = tirscript.build(module)["main"]
+    np.testing.assert_allclose(built(*arrays(good)), tirscript.interpret(module, *arrays(good)), rtol=1e-5)
+    with pytest.raises((AssertionError, DiagnosticError)):
+        tirscript.interpret(module, *arrays(bad))
+    operator = call.partition("(")[0]
+    with pytest.raises(AssertionError, match=f"`{operator}`: .*\n"):
+        built(*arrays(bad))
+
+
+@pytest.mark.parametrize(
+    ("params", "call"),
+    [
+        (V + 'w: G.Tensor(("m", 4), "float32")', "G.matmul(v, w)"),
+        (V + 'w: G.Tensor(("m",), "float32")', "G.nn.layer_norm(v, w, w, axes=[1])"),
+        (V, "G.strided_slice(v, [0], [0], [3])"),
+        (V + 'w: G.Tensor(("k", "m"), "float32")', "G.concat((v, w), axis=0)"),
+        (V, "G.split(G.concat((v, v), axis=0), 2, axis=0)"),
+        (V, "G.nn.pad(v, [1, 1, 0, 2])"),
+        (V, "G.permute_dims(G.repeat(v, 2, axis=0))"),
+    ],
+)
+def test_they_ask_for_nothing_that_is_known(params: str, call: str) -> None:
+    made = legalize_ops(main(params, call))
+    assert not any(type(node) is Assert for func in made.functions if type(func) is PrimFunc for node in walk(func))
+
+
+def test_a_part_may_be_read_of_more() -> None:
+    params = V + 'y: G.Tensor(("k", "l"), "int64")'
+    module = main(params, "G.gather_elements(v, y, axis=0)")
+    built = tirscript.build(module)["main"]
+    v, y = np.arange(10, dtype="float32").reshape(2, 5), np.ones((3, 4), "int64")
+    np.testing.assert_array_equal(built(v, y), tirscript.interpret(module, v, y))
+    with pytest.raises(AssertionError, match="dimension 1 of `data` has to be `l` or more"):
+        built(v, np.ones((3, 6), "int64"))
