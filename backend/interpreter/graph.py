@@ -353,6 +353,8 @@ class _Scope:
 
     def invoke_closure(self, expr: OpCall) -> Any:
         closure = self.value(expr.args[0])
+        if not isinstance(closure, _Closure):
+            raise _wrong("T308", f"`{expr.op.spelling}` takes what `G.make_closure` gives", expr.span)
         return self.run.call(closure.func, [*closure.given, *self.value(expr.args[1])], closure.scope, expr.span)
 
     def show(self, expr: OpCall) -> Any:

@@ -52,7 +52,9 @@ def _same_type(call: OpCall, types: Types) -> GraphType:
 
 
 def _np_same(x: Any) -> Any:
-    return tuple(map(_np_same, x)) if isinstance(x, tuple) else x.copy()
+    if isinstance(x, tuple):
+        return tuple(map(_np_same, x))
+    return x.copy() if hasattr(x, "copy") else x
 
 
 _copied = rearranged(lambda v, x, out, attrs: v)
@@ -330,7 +332,7 @@ register(
         "What the predictions of `nn.nll_loss` get.",
         "G.grad.nll_loss_backward(output_grad: (), predictions: (2, 3), targets: (2,) int64)",
         reference=wide(_np_loss),
-        legalize=kernel(_loss, _loss_parts),
+        legalize=kernel(_loss, _loss_parts, exact=True),
         fusion=OPAQUE,
     )
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..buffer import Buffer
 from ..dtype import INT64
 from ..expr import Call, Const, Expr, Var, const
 from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
@@ -411,7 +412,7 @@ def _np_size(x: Any) -> Any:
 
 def _size(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     total: Any = 1
-    for at in range(args[0].ndim):
+    for at in range(args[0].ndim if isinstance(args[0], Buffer) else 0):  # a scalar is one element
         total = total * size(args[0], at)
     return const(total, INT64) if type(total) is int else cast_to(total, INT64)
 

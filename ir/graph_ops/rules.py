@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from ..diagnostic import DiagnosticError
 from ..dtype import DType
 from ..expr import Expr
-from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorType, TupleType
+from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, StringValue, TensorType, TupleType
 from ..op import fail, join
 from . import dims
 from .dims import Shape
@@ -51,7 +51,10 @@ def tensor(call: OpCall, types: Types, at: int, kinds: tuple[str, ...] = ANY) ->
 
     A scalar is a tensor without dimensions.
     """
-    return as_tensor(call, types[at], f"`{name_of(call, at)}`", kinds)
+    what = f"`{name_of(call, at)}`"
+    if at < len(call.args) and type(call.args[at]) is StringValue:
+        refuse(call, f"{what} is a tensor, not a string", None, "T104")
+    return as_tensor(call, types[at], what, kinds)
 
 
 def as_tensor(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...] = ANY) -> TensorType:

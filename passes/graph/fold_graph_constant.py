@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tirscript.ir.constant import constant
+from tirscript.ir.constant import constant, numpy_dtype
 from tirscript.ir.expr import Const
 from tirscript.ir.graph import (
     Dataflow,
@@ -150,7 +150,8 @@ def _value(stmt: GraphBind, module: Module, limit: int) -> GraphExpr | None:
     ):
         return None
     try:
-        args = [_argument(arg) for arg in value.args]
+        kinds = [one.kind for one in value.op.values]
+        args = [_argument(arg, kinds[at : at + 1] == ["tensor"]) for at, arg in enumerate(value.args)]
     except LookupError:
         return None
     try:
@@ -180,18 +181,21 @@ def _called(call: OpCall, module: Module, limit: int) -> GraphExpr | None:
     return fields[0] if len(fields) == 1 else TupleExpr(fields)
 
 
-def _argument(value: GraphExpr) -> Any:
-    """A constant argument as the reference takes it; LookupError for what is not constant."""
+def _argument(value: GraphExpr, tensor: bool) -> Any:
+    """A constant argument as the reference takes it, a `tensor` or not; LookupError for what is not constant."""
     if type(value) is GraphConst:
         if not value.data.resolved:
             raise LookupError
         return value.data.array
     if type(value) is TupleExpr:
-        return tuple(map(_argument, value.fields))
+        return tuple(_argument(one, tensor) for one in value.fields)
     if type(value) is ShapeExpr and all(type(dim) is Const for dim in value.values):
         return tuple(int(dim.value) for dim in value.values if type(dim) is Const)
     if type(value) is PrimValue and type(value.value) is Const:
-        return value.value.value
+        import numpy as np
+
+        number = value.value
+        return np.asarray(number.value, numpy_dtype(number.dtype))[()] if tensor else number.value
     raise LookupError
 
 

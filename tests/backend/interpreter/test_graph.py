@@ -262,3 +262,24 @@ class M:
     for one in (module, fold_graph_constant(module)):
         assert interpret(one, x).tolist() == [-1, -2]
         assert build(one)(x).tolist() == [-1, -2]
+
+
+def test_strings_are_no_tensors() -> None:
+    """Their methods were missed where the operator was computed."""
+    with pytest.raises(DiagnosticError, match=r"T104.*`G.divide`: `x2` is a tensor, not a string"):
+        parse('@G.graph_func\ndef f(x: G.Tensor((2,), "int32")):\n    return G.divide(x, G.str("a"))\n')
+
+
+@pytest.mark.parametrize("value", ["2", '"a"', "G.shape([2, 3])", "(x, 2)"])
+def test_marks_give_back_any_value(value: str) -> None:
+    text = '@G.graph_func\ndef f(x: G.Tensor((2,), "int32")):\n    return G.grad.start_checkpoint({})\n'
+    x = np.arange(2, dtype="int32")
+    found = interpret(parse(text.replace("{}", value)), x)
+    wanted = {"2": 2, '"a"': "a", "G.shape([2, 3])": (2, 3)}.get(value)
+    assert found == wanted if wanted is not None else (found[0].tolist(), found[1]) == ([0, 1], 2)
+
+
+def test_what_is_no_closure_is_not_called() -> None:
+    func = parse('@G.graph_func\ndef f(x: G.Tensor((2,), "int32")):\n    return G.invoke_pure_closure("f", (x,))\n')
+    with pytest.raises(DiagnosticError, match=r"T308.*`G.invoke_pure_closure` takes what `G.make_closure` gives"):
+        interpret(func, np.zeros(2, "int32"))

@@ -268,3 +268,21 @@ def main(x: G.Tensor((2,), "float32")):
     lines = ("# the weights", "# two of them", "# doubled", "# twice", "# a part", "# moved", "# the result")
     assert all(printed.count(line) == 1 for line in lines), printed
     assert parse(printed).script() == printed
+
+
+def test_scalars_are_folded_as_of_their_dtypes() -> None:
+    """The references of tensors were given Python's own numbers."""
+    made = fold_graph_constant(
+        Module(
+            (
+                parse("""
+@G.graph_func
+def main(x: G.Tensor((2,), "float32")):
+    return G.multiply(x, G.std(T.float32(1.5))), G.nn.selu(T.float32(1.5)), G.size(T.int64(3))
+"""),
+            )
+        )
+    )
+    x = np.ones(2, "float32")
+    for one, other in zip(tirscript.interpret(made, x), tirscript.build(made)["main"](x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
