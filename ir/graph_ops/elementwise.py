@@ -15,6 +15,7 @@ from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType
 from ..op import OPS, join
 from ..op import cast as cast_to
+from . import dims
 from . import reference as ref
 from .attrs import DTYPE
 from .kernel import Legalize, Legalized, T, element, elementwise, kernel
@@ -32,6 +33,7 @@ from .rules import (
     compared_dtype,
     like,
     of_rank,
+    refuse,
     tensor,
 )
 from .table import BROADCAST, ELEMENTWISE, NEVER, GraphOp, Parameter, register
@@ -519,6 +521,19 @@ register(
 )
 
 
+def _infer_clip(call: OpCall, types: Types) -> GraphType:
+    kind = tensor(call, types, 0, NUMBERS)
+    for at in range(1, len(types)):
+        bound = tensor(call, types, at)
+        if kind.shape is None or bound.shape is None:
+            continue
+        pairs = zip(reversed(kind.shape), reversed(bound.shape), strict=False)
+        if len(bound.shape) > len(kind.shape) or any(dims.number(b) != 1 and dims.differ(a, b) for a, b in pairs):
+            name = call.op.values[at].name
+            refuse(call, f"`{name}` {dims.text(bound.shape)} does not broadcast to {dims.text(kind.shape)}")
+    return like(kind)
+
+
 def _clip(x: Expr, low: Any, high: Any) -> Expr:
     return _op("min", _op("max", x, _bound(low, x.dtype)), _bound(high, x.dtype))
 
@@ -552,7 +567,7 @@ register(
     GraphOp(
         "clip",
         (Parameter("x"), Parameter("min", "prim"), Parameter("max", "prim")),
-        lambda call, types: like(tensor(call, types, 0, NUMBERS)),
+        _infer_clip,
         "x within min and max.",
         "G.clip(x: (2, 3), 0, 6)",
         reference=_np_clip,

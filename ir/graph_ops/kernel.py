@@ -146,6 +146,8 @@ class _Buffers:
             self.index = INT64
         found: list[Any] = []
         for parameter, arg, kind in zip(call.op.values, call.args, types, strict=False):
+            if parameter.kind == "tensor" and type(kind) is PrimType and not self.inline:
+                return None  # the kernel reads elements
             value = self._argument(parameter.name, arg, kind)
             if value is None:
                 return None

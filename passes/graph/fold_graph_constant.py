@@ -32,6 +32,7 @@ from tirscript.ir.graph import (
     OpCall,
     PrimValue,
     ShapeExpr,
+    ShapeType,
     TensorType,
     TupleExpr,
     TupleItem,
@@ -223,8 +224,10 @@ def _known_size(kind: GraphType) -> int:
 
 
 def _typed(value: GraphExpr, var: GraphVar) -> bool:
-    """Whether a constant is of the dtype that the binding says."""
+    """Whether what was found is of the binding's type: a tensor of its dtype, and no tuple in place of a shape."""
     kind = var.type
+    if type(kind) is ShapeType:
+        return False
     return type(value) is not GraphConst or type(kind) is not TensorType or kind.dtype in (None, value.data.dtype)
 
 

@@ -122,3 +122,17 @@ def test_a_part_may_be_read_of_more() -> None:
     np.testing.assert_array_equal(built(v, y), tirscript.interpret(module, v, y))
     with pytest.raises(AssertionError, match="dimension 1 of `data` has to be `l` or more"):
         built(v, np.ones((3, 6), "int64"))
+
+
+@pytest.mark.parametrize(("low", "high"), [("0.0", "h"), ("h", "6.0"), ("0.0", "b"), ("t", "6.0")])
+def test_bounds_broadcast_to_what_they_bound(low: str, high: str) -> None:
+    """A larger shape was read behind the bound."""
+    params = (
+        'x: G.Tensor((4, 6), "float32"), h: G.Tensor((6, 4), "float32"), b: G.Tensor((4,), "float32"), '
+        't: G.Tensor((2, 4, 6), "float32")'
+    )
+    with pytest.raises(DiagnosticError, match=r"T207.*`(min|max)` .* does not broadcast to \(4, 6\)"):
+        main(params, f"G.clip(x, {low}, {high})")
+    x, h = arrays(((4, 6), (6,)))
+    module = main('x: G.Tensor((4, 6), "float32"), h: G.Tensor((6,), "float32")', "G.clip(x, 0.7, h)")
+    np.testing.assert_array_equal(tirscript.build(module)["main"](x, h), tirscript.interpret(module, x, h))

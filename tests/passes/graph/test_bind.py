@@ -286,3 +286,21 @@ def main(x: G.Tensor((2,), "float32")):
     x = np.ones(2, "float32")
     for one, other in zip(tirscript.interpret(made, x), tirscript.build(made)["main"](x), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_the_shape_of_a_constant_scalar_is_a_shape() -> None:
+    """It became an empty tuple, of which a built function has no result."""
+    func = parse("""
+@G.graph_func
+def main(x: G.Tensor(("n",), "float32")):
+    return G.shape_of(G.const(1.0)), G.shape_of(G.const([1.0, 2.0])), x
+""")
+    x = np.ones(3, "float32")
+    assert tirscript.build(func)(x)[:2] == tirscript.interpret(func, x)[:2] == ((), (2,))
+
+
+def test_scalars_have_no_kernel_that_reads_elements() -> None:
+    """The kernel was read, and its own lines were called wrong."""
+    func = parse('@G.graph_func\ndef main(x: G.Tensor(("n",), "int8")):\n    return G.nn.dropout(n * 2)\n')
+    with pytest.raises(DiagnosticError, match=r"T401.*`G.nn.dropout` is no kernel"):
+        tirscript.build(func)
