@@ -81,6 +81,12 @@ def fits(a: Expr, b: Expr) -> bool:
     return _analyzer(a, b).can_refute(OPS["greater"](a, b))
 
 
+def broadcasts_to(a: Shape, b: Shape) -> bool:
+    """Whether a shape may broadcast to another, which stays as it is: False where that is refuted."""
+    pairs = zip(reversed(a), reversed(b), strict=False)
+    return len(a) <= len(b) and not any(number(one) != 1 and differ(one, other) for one, other in pairs)
+
+
 def not_negative(value: Expr, *, presburger: bool = False) -> bool:
     """Whether a value made of dimensions is proved to be 0 or more; `presburger` arithmetic takes longer."""
     return _analyzer(value, presburger=presburger).can_prove(OPS["greater_equal"](value, const(0, INT64)))

@@ -525,10 +525,7 @@ def _infer_clip(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0, NUMBERS)
     for at in range(1, len(types)):
         bound = tensor(call, types, at)
-        if kind.shape is None or bound.shape is None:
-            continue
-        pairs = zip(reversed(kind.shape), reversed(bound.shape), strict=False)
-        if len(bound.shape) > len(kind.shape) or any(dims.number(b) != 1 and dims.differ(a, b) for a, b in pairs):
+        if kind.shape is not None and bound.shape is not None and not dims.broadcasts_to(bound.shape, kind.shape):
             name = call.op.values[at].name
             refuse(call, f"`{name}` {dims.text(bound.shape)} does not broadcast to {dims.text(kind.shape)}")
     return like(kind)

@@ -145,11 +145,8 @@ def _infer_linear(call: OpCall, types: Types) -> GraphType:
         depth = f"{dims.text(data.shape[-1])} and {dims.text(weight.shape[-1])}"
         refuse(call, f"the last dimensions of `data` and `weight` differ: {depth}", "`weight` is (outputs, inputs)")
     shape = (*data.shape[:-1], *weight.shape[:-1])
-    if len(given) > 2 and given[2].shape is not None:
-        try:
-            dims.broadcast(shape, given[2].shape)
-        except dims.Mismatch as problem:
-            refuse(call, f"`bias` {dims.text(given[2].shape)} does not fit {dims.text(shape)}: {problem}")
+    if len(given) > 2 and given[2].shape is not None and not dims.broadcasts_to(given[2].shape, shape):
+        refuse(call, f"`bias` {dims.text(given[2].shape)} does not broadcast to {dims.text(shape)}")
     return TensorType(shape, kind, None, common_device(given))
 
 

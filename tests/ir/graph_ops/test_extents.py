@@ -136,3 +136,11 @@ def test_bounds_broadcast_to_what_they_bound(low: str, high: str) -> None:
     x, h = arrays(((4, 6), (6,)))
     module = main('x: G.Tensor((4, 6), "float32"), h: G.Tensor((6,), "float32")', "G.clip(x, 0.7, h)")
     np.testing.assert_array_equal(tirscript.build(module)["main"](x, h), tirscript.interpret(module, x, h))
+
+
+@pytest.mark.parametrize("shape", ["(2, 3, 5)", "(3, 5)", "(4,)"])
+def test_a_bias_broadcasts_to_the_product(shape: str) -> None:
+    """One of more dimensions failed in the kernel, one of more elements gave a result of another type."""
+    params = f'x: G.Tensor((1, 4), "float32"), w: G.Tensor((5, 4), "float32"), b: G.Tensor({shape}, "float32")'
+    with pytest.raises(DiagnosticError, match=r"T207.*`bias` .* does not broadcast to \(1, 5\)"):
+        main(params, "G.linear(x, w, b)")
