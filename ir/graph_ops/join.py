@@ -9,6 +9,7 @@ from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType
 from . import dims
 from .attrs import attr, integer, optional
+from .extents import Equal
 from .kernel import T, kernel, size
 from .rules import Types, axis_of, common_device, common_dtype, equal_dims, of_rank, refuse, tensors
 from .table import INJECTIVE, GraphOp, Parameter, register
@@ -61,6 +62,18 @@ def _concat(tensors: Any, out: Any, *, axis: Any) -> None:
                 out[*shifted(v, axis, [size(one, axis) for one in tensors[:k]])] = x[*v]
 
 
+def _agree(call: OpCall, types: Types) -> list[Equal]:
+    """The dimensions of the tensors but the one along which they are joined."""
+    first, *others = [one.shape or () for one in tensors(call, types, 0) or ()]
+    axis = (call.attrs["axis"] or 0) % max(len(first), 1)
+    return [
+        (f"dimension {at} of the tensors differs", first[at], other[at])
+        for other in others
+        for at in range(len(first))
+        if at != axis
+    ]
+
+
 def shifted(v: Sequence[Expr], axis: int, before: Sequence[Any]) -> list[Any]:
     """The place `v` moved along an axis by the sum of the sizes before it."""
     far: Any = 0
@@ -93,7 +106,7 @@ register(
         "The tensors one behind the other along an axis.",
         "G.concat((a: (2, 3), b: (2, 4)), axis=1)",
         reference=_np_concat,
-        legalize=kernel(_concat, _positive_axis()),
+        legalize=kernel(_concat, _positive_axis(), equal=_agree),
         fusion=INJECTIVE,
     )
 )

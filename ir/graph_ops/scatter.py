@@ -10,6 +10,7 @@ from ..graph import GraphType, OpCall
 from ..op import OPS
 from . import dims
 from .attrs import attr, boolean, integer, one_of
+from .extents import Equal
 from .index import wrapped
 from .kernel import T, kernel, part, size
 from .rules import INTS, Types, axis_of, common_dtype, common_shape, equal_dims, like, refuse, tensor, tensors
@@ -62,11 +63,21 @@ def _infer_elements(call: OpCall, types: Types) -> GraphType:
         if kind.rank is not None and one.rank is not None and one.rank != kind.rank:
             refuse(call, f"`data` has {kind.rank} dimensions and `{name}` {one.rank}", "they have as many")
     if kind.rank is not None:
-        axis_of(call, call.attrs["axis"], kind.rank)
+        axis = axis_of(call, call.attrs["axis"], kind.rank)
+        for at, (a, b) in enumerate(zip(kind.shape or (), indices.shape or (), strict=False)):
+            if at != axis and (dims.number(b) or 0) > (dims.number(a) or 1 << 62):
+                refuse(call, f"dimension {at} of `indices` is {dims.text(b)}, beyond the {dims.text(a)} of `data`")
     if indices.shape is not None and updates.shape is not None:
         for at, (a, b) in enumerate(zip(indices.shape, updates.shape, strict=True)):
             equal_dims(call, a, b, f"dimension {at} of `indices` and `updates` differs")
     return like(kind)
+
+
+def _agree(call: OpCall, types: Types) -> list[Equal]:
+    """The dimensions of indices and updates, one update an index."""
+    indices, updates = tensor(call, types, 1), tensor(call, types, 2)
+    pairs = enumerate(zip(indices.shape or (), updates.shape or (), strict=False))
+    return [(f"dimension {at} of `indices` and `updates` differs", a, b) for at, (a, b) in pairs]
 
 
 def _elements(data: Any, indices: Any, updates: Any, out: Any, *, axis: Any, combine: Any) -> None:
@@ -133,7 +144,7 @@ register(
         " as half the sum of both, one update after the other.",
         'G.scatter_elements(data: (4, 3), indices: (2, 3) int64, updates: (2, 3), axis=0, reduction="add")',
         reference=_np_elements,
-        legalize=kernel(_elements, _elements_parts),
+        legalize=kernel(_elements, _elements_parts, equal=_agree),
         fusion=OPAQUE,
     )
 )
@@ -180,7 +191,10 @@ def nd_place(i: Sequence[Expr], indices: Any, data: Any) -> list[Any]:
     return [*found, *i[indices.ndim - 1 :]]
 
 
-def _combining(call: OpCall, types: Types) -> Mapping[str, Any]:
+def _combining(call: OpCall, types: Types) -> Mapping[str, Any] | None:
+    indices = tensor(call, types, 1)
+    if not indices.shape or dims.number(indices.shape[-1]) is None:
+        return None  # how many of the dimensions they name is not known
     return {"combine": _REDUCTIONS[call.attrs["reduction"]]}
 
 

@@ -11,6 +11,7 @@ from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorTy
 from ..op import OPS
 from . import computed_sizes, dims
 from .attrs import attr, boolean, integer, integers, one_of, real
+from .extents import Equal
 from .kernel import T, kernel, size
 from .rules import (
     INTS,
@@ -335,6 +336,19 @@ def _infer_scatter(call: OpCall, types: Types) -> GraphType:
     return like(kind)
 
 
+def _slice_sizes(call: OpCall, types: Types) -> list[Equal]:
+    """The dimensions of what is put in, which are those of the slice."""
+    kind, source = tensor(call, types, 0), tensor(call, types, 1)
+    assert kind.shape is not None and source.shape is not None
+    axis = axis_of(call, call.attrs["axis"], len(kind.shape))
+    part = _scatter_part(call, kind, types, axis)
+    wanted = [part[2] if at == axis and part is not None else one for at, one in enumerate(kind.shape)]
+    return [
+        (f"dimension {at} of `src` is not that of the slice", have, want)
+        for at, (have, want) in enumerate(zip(source.shape, wanted, strict=True))
+    ]
+
+
 def _scatter_part(call: OpCall, kind: TensorType, types: Types, axis: int) -> tuple[Expr, int, Expr] | None:
     """Where the slice begins, its step, and its length."""
     values = [one.value if type(one) is PrimType else None for one in types[2:5]]
@@ -395,7 +409,7 @@ register(
         "A tensor whose elements `start:end:step` along an axis are those of another one.",
         "G.slice_scatter(input_tensor: (6, 3), src: (2, 3), 1, 3, 1, axis=0)",
         reference=_np_scatter,
-        legalize=kernel(_scatter, _scatter_place),
+        legalize=kernel(_scatter, _scatter_place, equal=_slice_sizes),
         fusion=OPAQUE,
     )
 )

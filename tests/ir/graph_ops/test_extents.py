@@ -63,6 +63,18 @@ CALLS: dict[str, tuple[str, str, Shapes, Shapes]] = {
         ((1, 3, 8, 8), (3, 4, 3, 3)),
         ((1, 3, 8, 8), (5, 4, 3, 3)),
     ),
+    "a slice": (
+        V + 'y: G.Tensor(("k", "m"), "float32")',
+        "G.slice_scatter(v, y, 1, 3, 1, axis=0)",
+        ((4, 5), (2, 5)),
+        ((4, 5), (4, 5)),
+    ),
+    "tensors that are joined": (
+        V + 'y: G.Tensor(("k", "l"), "float32")',
+        "G.concat((v, y), axis=0)",
+        ((2, 5), (3, 5)),
+        ((2, 5), (3, 4)),
+    ),
     "keys and values": (
         'q: G.Tensor((1, "s", 2, 8), "float32"), k: G.Tensor((1, "t", 2, 8), "float32"), '
         'v: G.Tensor((1, "u", 2, 8), "float32")',
@@ -144,3 +156,17 @@ def test_a_bias_broadcasts_to_the_product(shape: str) -> None:
     params = f'x: G.Tensor((1, 4), "float32"), w: G.Tensor((5, 4), "float32"), b: G.Tensor({shape}, "float32")'
     with pytest.raises(DiagnosticError, match=r"T207.*`bias` .* does not broadcast to \(1, 5\)"):
         main(params, "G.linear(x, w, b)")
+
+
+def test_updates_lie_within_the_data() -> None:
+    """They were written behind it."""
+    params = 'x: G.Tensor((2, 4), "float32"), i: G.Tensor((3, 2), "int64"), u: G.Tensor((3, 2), "float32")'
+    with pytest.raises(DiagnosticError, match=r"T207.*dimension 0 of `indices` is 3, beyond the 2 of `data`"):
+        main(params, "G.scatter_elements(x, i, u, axis=1)")
+
+
+def test_places_of_unknown_length_have_no_kernel() -> None:
+    """The kernel was read, and its own lines were called wrong."""
+    params = 'x: G.Tensor((2, 4), "float32"), i: G.Tensor((3, "k"), "int64"), u: G.Tensor((3,), "float32")'
+    with pytest.raises(DiagnosticError, match=r"T401.*`G.scatter_nd` is no kernel"):
+        tirscript.build(main(params, "G.scatter_nd(x, i, u)"))
