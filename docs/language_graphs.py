@@ -126,7 +126,7 @@ class M:
         Example("attributes", graph('G.func_attr({"key": [1, 2]})', "return x", options="(private=True)")),
         Example(
             "an operator of TVM's that has no meaning here is kept",
-            graph("return G.vision.get_valid_counts(x, mode=G.str('all'))"),
+            graph("return G.ccl.allreduce(x, op_type='sum')"),
         ),
         Example(
             "TVM's spelling",

@@ -273,8 +273,8 @@ class Scopes:
             if type(param) is Buffer and id(param) not in self.defined:
                 self.defined[id(param)] = (param, param if param.span is not None else function)
                 self.buffers[id(param)] = self.describe(param, function)
-        for name, why, hint in bad_function_attrs(function.attrs):
-            self.report("T210", f"attribute {name} of the function: {why}", function, hint=hint)
+        for name, why, way in bad_function_attrs(function.attrs):
+            self.report("T210", f"attribute {name} of the function: {why}", function, hint=way)
         for node in nodes_in(function.attrs):
             self.any(node)
 

@@ -64,7 +64,9 @@ class Schedule:
         """The state as it is now, for `reset`."""
 
     def reset(self, mark: Mark) -> None:
-        """Take all steps since `mark` back; handles from before are good again."""
+        """Take all steps since `mark` back; handles from before are good again. T504 where the steps before it are not
+        those of this schedule, as after `undo` further back.
+        """
 
     def diff(self, *, context: int = 3) -> str:
         """The last step that changed the program as a unified source diff; empty where there is none."""
