@@ -48,7 +48,7 @@ STOP = "builtin.stop_lift_params"
 
 @module_pass()
 def lift_transform_params(module: Module) -> Module:
-    """`t = G.permute_dims(w)` of a weight `w` moves to `main_transform_params`, and `t` is a parameter of `main`."""
+    """`t = G.permute_dims(w)` of a weight `w` moves to `main_transform_params`; `t` becomes a parameter of `main`."""
     names = Names(function.name for function in module.functions)
     made: list[object] = []
     for one in module.functions:

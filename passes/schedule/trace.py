@@ -336,6 +336,9 @@ def _value(node: ast.expr) -> Any:
         return _program(f"T.index_map({ast.unparse(node)})")
     if not isinstance(node, ast.expr) or not isinstance(node, _EXPRESSIONS):
         raise _unreadable(node, "is not a plain value")
+    called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    if any(not (isinstance(one, ast.Attribute) and ast.unparse(one.value) == "T") for one in called):
+        raise _unreadable(node, "calls something else than functions of T")
     named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - {"T"}
     return Written(ast.unparse(node)) if named else _program(ast.unparse(node))
 
