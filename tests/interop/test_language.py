@@ -21,7 +21,6 @@ APART = {
     "a region with a name of its own, with symbolic strides": 'apache-tvm prints the stride as `"s"`, and reads that as an int32',
     "shifts by the width or more": "apache-tvm refuses a constant amount that is as much as the width",
     "constants and values of other kinds": "apache-tvm prints constants as metadata, which its text leaves out",
-    "an operator of TVM's that has no meaning here is kept": "apache-tvm's operator has other arguments",
 }
 EXAMPLES = [
     pytest.param(
