@@ -15,12 +15,14 @@ from tirscript.ir import DiagnosticError, Module, error
 from tirscript.ir.dtype import dtype
 from tirscript.ir.node import recursion_room
 
+from ..llvm.builder import ModuleText
 from ..llvm.codegen import Codegen
 from ..llvm.compiling import optimize
 from ..llvm.host import Host, target_machine
 from ..llvm.module import _finish, _function, _write
 from ..llvm.sites import ERROR_TYPE
 from ..llvm.state import ModuleState
+from ..llvm.temporaries import ALLOCATE
 from ..llvm.types import call_type
 from ..runtime import tiles
 from ..runtime.c_library import CFunction
@@ -70,10 +72,8 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
         state.noalias[MESSAGE] = True
         _function(Codegen(state, message))
         state.text.hide(state.symbols[MESSAGE])
-    if pointer_bytes(target) == 4 and "aligned_alloc" in state.text.declarations:
-        reason = f"`{module.name}` allocates large temporaries, which is not supported on {target.triple}"
-        hint = "keep buffers that are allocated below 16 KiB, or pass them as arguments"
-        raise DiagnosticError([error("T402", reason, module.span, hint=hint)])
+    if pointer_bytes(target) == 4 and ALLOCATE in state.text.declarations:
+        _narrow_sizes(state.text)
     parallel = PARALLEL in state.externs
     plan = replace(plan, threads=parallel and threads)
     public = set()
@@ -96,6 +96,26 @@ def library_code(module: Module, plan: LibraryPlan, target: Host, *, bounds_chec
         text += f"@llvm.global_ctors = appending global [{len(begins)} x {{ i32, ptr, ptr }}] [{entries}]\n"
     return ExportedCode(text, plan, libraries, frozenset(public), dict(state.constants))
 
+
+def _narrow_sizes(text: ModuleText) -> None:
+    """Let functions allocate by a `size_t` of 32 bits: what does not fit into it is not there."""
+    text.declarations[ALLOCATE] = text.declarations[ALLOCATE].replace("i64", "i32")
+    for at, function in enumerate(text.functions):
+        text.functions[at] = function.replace(f"@{ALLOCATE}(", f"@tirscript_{ALLOCATE}(")
+    text.functions.append(_ALLOCATE_32)
+
+
+_ALLOCATE_32 = f"""define internal noalias ptr @tirscript_{ALLOCATE}(i64 %align, i64 %size) #0 {{
+  %fits = icmp ult i64 %size, 2147483648
+  br i1 %fits, label %take, label %none
+take:
+  %narrow.align = trunc i64 %align to i32
+  %narrow.size = trunc i64 %size to i32
+  %memory = call noalias ptr @{ALLOCATE}(i32 %narrow.align, i32 %narrow.size)
+  ret ptr %memory
+none:
+  ret ptr null
+}}"""
 
 # asks Linux for the tile registers when the library is loaded: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
 _ASK = """

@@ -472,7 +472,7 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
             counted = g.b.op(f"fcmp olt double {number}, {float((1 << 62) // buffer.dtype.itemsize)!r}")
             size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
         temporaries.declare_heap(g)
-        slot = g.b.call("ptr", "@aligned_alloc", [("i64", str(align)), ("i64", size_text)])
+        slot = g.b.call("ptr", f"@{temporaries.ALLOCATE}", [("i64", str(align)), ("i64", size_text)])
         got = g.b.op(f"icmp ne ptr {slot}, null")
         g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
         g.scopes[-1].append(slot)

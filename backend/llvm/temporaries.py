@@ -27,6 +27,7 @@ from .state import FAILED
 if TYPE_CHECKING:
     from .codegen import Codegen
 
+ALLOCATE = "aligned_alloc"  # of C
 LARGEST = 1 << 28  # bytes; what is larger is allocated only where the program comes to it
 
 
@@ -57,7 +58,7 @@ def block(g: Codegen, slot: Slot, buffer: Buffer) -> str:
         state.sites.append(Site("memory", message, g.func.name, g.span, ("bytes",), (INT64,), 0, None, buffer))
         got, there, none = (f"{word}.{slot.number}" for word in ("got", "there", "none"))
         prologue += [
-            f"  {pointer} = call ptr @aligned_alloc(i64 {slot.align}, i64 {slot.size})",
+            f"  {pointer} = call ptr @{ALLOCATE}(i64 {slot.align}, i64 {slot.size})",
             f"  %{got} = icmp eq ptr {pointer}, null",
             f"  br i1 %{got}, label %{none}, label %{there}, !prof {g.b.module.unlikely()}",
             f"{none}:",
@@ -78,7 +79,7 @@ def block(g: Codegen, slot: Slot, buffer: Buffer) -> str:
 def declare_heap(g: Codegen) -> None:
     """The functions of C that allocate and free."""
     g.b.module.declare(
-        "aligned_alloc",
+        ALLOCATE,
         "noalias ptr",
         ["i64 allocalign", "i64"],
         'nounwind allockind("alloc,uninitialized,aligned") allocsize(1) "alloc-family"="malloc"',
