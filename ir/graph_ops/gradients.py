@@ -6,13 +6,14 @@ Gradients of all other operators are made of ordinary ones.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
 from . import dims
 from .attrs import attr, boolean, borders, each, integer, one_of, text
+from .extents import Equal
 from .index import picked, wrapped
 from .kernel import Legalized, T, kernel, part, rearranged, size
 from .nn_pool import data_index, in_window, padded_count, pool_parts, window_count
@@ -26,13 +27,24 @@ GRADIENT = Parameter("output_grad")
 
 def _like_forward(call: OpCall, forward: OpCall, types: Types) -> None:
     """The gradient of a result has its shape."""
+    for what, a, b in _pairs(call, forward, types):
+        equal_dims(call, a, b, what)
+
+
+def _pairs(call: OpCall, forward: OpCall, types: Types) -> list[Equal]:
+    """The dimensions of the gradient and of the result that have to be equal."""
     given, result = tensor(call, types, 0, FLOATS), forward.op.infer(forward, types[1:])
     if type(result) is not TensorType or given.shape is None or result.shape is None:
-        return
+        return []
     if len(given.shape) != len(result.shape):
         refuse(call, f"`output_grad` is {dims.text(given.shape)}, and the result is {dims.text(result.shape)}")
-    for at, (a, b) in enumerate(zip(given.shape, result.shape, strict=True)):
-        equal_dims(call, a, b, f"dimension {at} of `output_grad` is not that of the result")
+    pairs = enumerate(zip(given.shape, result.shape, strict=True))
+    return [(f"dimension {at} of `output_grad` is not that of the result", a, b) for at, (a, b) in pairs]
+
+
+def _agree(forward: Callable[[OpCall], OpCall]) -> Callable[[OpCall, Types], list[Equal]]:
+    """What a kernel asks of the call where sizes are not known before: it goes over all of the gradient."""
+    return lambda call, types: _pairs(call, forward(call), types)
 
 
 @part
@@ -132,7 +144,7 @@ register(
         "What `x` of a `take` gets: the gradients of the elements that were taken, summed.",
         "G.grad.take_backward(output_grad: (2, 3), x: (4, 3), indices: (2,) int64, axis=0)",
         reference=_np_take,
-        legalize=kernel(_take, _take_parts),
+        legalize=kernel(_take, _take_parts, equal=_agree(_forward_take)),
         fusion=OPAQUE,
     )
 )  # fmt: skip
@@ -261,7 +273,7 @@ for _kind, _kernel in (("max", _max_pool), ("avg", _avg_pool)):
             "strides=[2, 2])",
             reference=_np_pool(_kind),
             complete=_out_layout,
-            legalize=kernel(_kernel, _pool_parts),
+            legalize=kernel(_kernel, _pool_parts, equal=_agree(_forward_pool)),
             fusion=OPAQUE,
         )
     )
@@ -332,7 +344,7 @@ register(
         "What the predictions of `nn.nll_loss` get.",
         "G.grad.nll_loss_backward(output_grad: (), predictions: (2, 3), targets: (2,) int64)",
         reference=wide(_np_loss),
-        legalize=kernel(_loss, _loss_parts, exact=True),
+        legalize=kernel(_loss, _loss_parts, exact=True, equal=_agree(_forward_loss)),
         fusion=OPAQUE,
     )
 )

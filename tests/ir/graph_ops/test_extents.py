@@ -126,6 +126,28 @@ def test_they_ask_for_nothing_that_is_known(params: str, call: str) -> None:
     assert not any(type(node) is Assert for func in made.functions if type(func) is PrimFunc for node in walk(func))
 
 
+@pytest.mark.parametrize(
+    ("params", "call", "good", "bad"),
+    [
+        ('x: G.Tensor((1, 2, "h", "w"), "float32")', "avg_pool2d", (1, 2, 3, 4), (1, 2, 9, 9)),
+        ('x: G.Tensor((1, 2, "h", "w"), "float32")', "max_pool2d", (1, 2, 3, 4), (1, 2, 9, 9)),
+        ('x: G.Tensor((6, "w"), "float32"), i: G.Tensor(("n",), "int64")', "take", (2, 8), (3, 8)),
+    ],
+)
+def test_gradients_are_of_the_size_of_results(params: str, call: str, good: Any, bad: Any) -> None:
+    """The kernels go over all of a gradient, and wrote behind what they made."""
+    given = "g, x, i, axis=0" if call == "take" else "g, x, pool_size=[2, 2], strides=[2, 2]"
+    dims = ", ".join(f'"{name}"' for name in "abcd"[: len(good)])
+    module = main(f"g: G.Tensor(({dims}), 'float32'), {params}", f"G.grad.{call}_backward({given})")
+    built = tirscript.build(module)["main"]
+    rest = arrays(((6, 8),)) if call == "take" else arrays(((1, 2, 6, 8),))
+    rest += [np.array([1, 3])] if call == "take" else []
+    (right,), (wrong,) = arrays((good,)), arrays((bad,))
+    np.testing.assert_allclose(built(right, *rest), tirscript.interpret(module, right, *rest), rtol=1e-6)
+    with pytest.raises(AssertionError, match=f"`G.grad.{call}_backward`: dimension . of"):
+        built(wrong, *rest)
+
+
 def test_a_part_may_be_read_of_more() -> None:
     params = V + 'y: G.Tensor(("k", "l"), "int64")'
     module = main(params, "G.gather_elements(v, y, axis=0)")
