@@ -151,7 +151,10 @@ def test_a_mark_of_steps_that_are_no_more_is_refused():
     copied.unroll(copied.get_loops("C")[2])
     copied.reset(mark)  # whose steps a copy shares
     assert "T.parallel" in copied.script() and "T.unroll" not in copied.script()
-    with pytest.raises(tirscript.DiagnosticError, match=r"T503.*takes what `mark` gave, not a Python int"):
+    # a diagnostic, or typeguard's error where tests run with it
+    with pytest.raises(
+        Exception, match=r"T503.*takes what `mark` gave, not a Python int|\(int\) is not an instance of"
+    ):
         sch.reset(3)
 
 
