@@ -15,7 +15,6 @@ from .module import Function, Module
 from .node import recursion_room
 from .wellformed.fields import wrong_fields
 from .wellformed.places import bad_attrs, in_order, pointing
-from .wellformed.size import too_large
 from .wellformed.statements import Verifier
 from .wellformed.warnings import warnings_of
 
@@ -37,7 +36,7 @@ def check_well_formed(x: PrimFunc | GraphFunc | Module) -> None:
 def verify_function(x: PrimFunc, functions: dict[str, PrimFunc] | None = None) -> list[Diagnostic]:
     """Everything that is wrong with a function of a module with these tensor functions, by name."""
     with recursion_room():
-        return _verify_tensor(x, functions)
+        return Verifier(x, functions).run()
 
 
 @public
@@ -61,7 +60,7 @@ def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
                 return _verify_module(x, whole)
             if not whole and not x.check_well_formed:
                 return []
-            return _verify_graph_alone(x) if isinstance(x, GraphFunc) else _verify_tensor(x, None)
+            return _verify_graph_alone(x) if isinstance(x, GraphFunc) else Verifier(x, None).run()
     except RecursionError:
         return [error("T004", f"`{x.name}` is nested too deeply", x.span)]
     except Exception:
@@ -69,11 +68,6 @@ def _verify(x: PrimFunc | GraphFunc | Module, whole: bool) -> list[Diagnostic]:
         if not wrong:
             raise
         return wrong
-
-
-def _verify_tensor(func: PrimFunc, functions: dict[str, PrimFunc] | None) -> list[Diagnostic]:
-    large = too_large(func)
-    return Verifier(func, functions).run() if large is None else [large]
 
 
 def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
@@ -91,7 +85,7 @@ def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
             )
     for function in module.functions:
         if isinstance(function, PrimFunc) and (whole or function.check_well_formed):
-            found += _verify_tensor(function, functions)
+            found += Verifier(function, functions).run()
         elif isinstance(function, GraphFunc) and (whole or function.check_well_formed):
             found += _verify_graph(function, module)
     if module.graph_funcs and (whole or all(function.check_well_formed for function in module.graph_funcs)):

@@ -18,11 +18,16 @@ from ..span import Span
 from ..stmt import Block, For, MatchBuffer, ScalarDecl, Stmt
 from .bindings import Bindings
 from .places import bad_attrs, bad_function_attrs, binding_parts, first_place, named, place_of, pointing, spot
+from .size import FEW, too_large
 
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
 
 
 _OF_GRAPHS = (GraphExpr, GraphBind, MatchCast, Dataflow, GraphIf)
+
+
+class TooLarge(Exception):
+    """A function is too large to be checked: the diagnostic of it."""
 
 
 class Known(Struct):
@@ -71,6 +76,7 @@ class Scopes:
         self.at_once_at = 0  # the number of loops around the body of the innermost parallel one
         self.at_once: list[For] = []
         self.undefs = 0
+        self.left = FEW  # calls, loads and statements, behind which the function is measured
         self.handles: dict[int, MatchBuffer] = {}
         self.read: dict[int, tuple[Any, Any]] = {}  # allocated: where it is read first
         self.allocated: dict[int, Buffer] = {}
@@ -223,9 +229,18 @@ class Scopes:
         rules, before = self.rules, len(self.local)
         for stmt in stmts:
             self.stmt = stmt
+            self.left -= 1
+            if not self.left:
+                self.measure()
             rules[type(stmt)](stmt)
         if len(self.local) > before:
             self.close(before)
+
+    def measure(self) -> None:
+        """End where the function is too large to be gone through."""
+        problem = too_large(self.function)
+        if problem is not None:
+            raise TooLarge(problem)
 
     def close(self, before: int) -> None:
         """End the scope of what was defined since `before`."""

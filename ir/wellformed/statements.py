@@ -54,7 +54,7 @@ from ..stmt import (
 from .bindings import axis_problems
 from .constants import constant_problems, written_constants
 from .places import extent_of, in_order, named, pointing, spot, unrepresentable
-from .scopes import Known, Unresolved
+from .scopes import Known, TooLarge, Unresolved
 from .values import Values
 
 # loop kinds whose iterations run at once
@@ -66,8 +66,11 @@ class Verifier(Values):
 
     def run(self) -> list[Diagnostic]:
         function = self.function
-        self.head()
-        self.body(function.body)
+        try:
+            self.head()
+            self.body(function.body)
+        except TooLarge as problem:
+            return list(problem.args)
         self.never_written()
         if self.has_constants:
             for message, node, buffer in written_constants(function, self.functions or {}):

@@ -211,6 +211,9 @@ class Uses(Scopes):
         )
 
     def load(self, node: BufferLoad) -> DType:
+        self.left -= 1
+        if not self.left:
+            self.measure()
         key = id(node.buffer)
         if key in self.allocated and key not in self.read:
             self.read[key] = (node, self.stmt)
@@ -286,6 +289,9 @@ class Uses(Scopes):
                     self.report("T112", f"an end of a range is {kind}, not an integer", spot(end, node))
 
     def call(self, node: Call) -> DType:
+        self.left -= 1
+        if not self.left:
+            self.measure()
         rules = self.rules
         args = node.args
         if len(args) == 2:  # without a comprehension, for speed and for depth: it takes a frame of its own
