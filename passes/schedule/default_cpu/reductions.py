@@ -61,7 +61,7 @@ def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
             return False
     if not set.intersection(*({load.buffer for load in nest.loads()} for nest in nests)):
         return False
-    lanes = lanes_of(line.extent, work.facts.lanes(first.dtype.bits), any(map(_chooses, nests)))
+    lanes = lanes_of(line.extent, _vector_for(work, first, line), any(map(_chooses, nests)))
     partial = [_partial(work, nest.name, lanes) for nest in nests]
     together = work.sch.merge(*(along for _, along in partial))
     for nest, (block, _) in zip(nests, partial, strict=True):
@@ -73,9 +73,9 @@ def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
 def lanes_behind(work: Work, nest: Nest, maker: Nest) -> bool:
     """Schedule a reduction of a line in the loop that makes the line; False where the two do not go along the same.
 
-    for k_0 in range(m // 64):
-        power[k_0 * 64 : k_0 * 64 + 64] = exp(...)
-        4 vectors of partial results += power[k_0 * 64 : k_0 * 64 + 64]
+    for k_0 in range(m // 32):
+        power[k_0 * 32 : k_0 * 32 + 32] = exp(...)
+        2 vectors of partial results += power[k_0 * 32 : k_0 * 32 + 32]
     """
     line, one = _line(work, nest), work.facts.lanes(nest.dtype.bits)
     made = maker.dims[-1]

@@ -132,3 +132,38 @@ def test_a_sum_stands_in_the_loop_that_makes_what_it_sums() -> None:
 def test_loops_without_lanes_stay_as_they_are() -> None:
     func = plain_softmax(600, 8)
     assert not vectors(default_schedule(func, WIDE).func)
+
+
+@pytest.mark.parametrize(("columns", "lanes"), [(12, 4), (16, 8), (24, 8), (33, 16)])
+def test_two_sums_of_a_short_row_in_one_loop(columns: int, lanes: int) -> None:
+    func = parse(f"""
+@T.prim_func
+def moments(A: T.Buffer((600, {columns})), B: T.Buffer((600, {columns}))):
+    total = T.alloc_buffer((600,))
+    square = T.alloc_buffer((600,))
+    for i, j in T.grid(600, {columns}):
+        with T.block("total"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                total[vi] = 0.0
+            total[vi] += A[vi, vj]
+    for i, j in T.grid(600, {columns}):
+        with T.block("square"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                square[vi] = 0.0
+            square[vi] += A[vi, vj] * A[vi, vj]
+    for i, j in T.grid(600, {columns}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * total[vi] + square[vi]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE)
+    assert vectors(made.func)["total_rf_update"] == vectors(made.func)["square_rf_update"] == [lanes]
+    assert "sch.merge(" in str(made.trace)
+    given = np.random.default_rng(columns).random((600, columns), "float32")
+    found = np.zeros_like(given)
+    tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(given, found)
+    total, square = given.sum(1, keepdims=True), (given * given).sum(1, keepdims=True)
+    np.testing.assert_allclose(found, given * total + square, rtol=1e-5)
