@@ -24,6 +24,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.whole_files import replacing
 
 HEAD = b"tirscript kernel 1\n"
 DEFAULT_SIZE = "512M"
@@ -98,19 +99,10 @@ class Cache:
         whole = HEAD + _sum(key, data) + data
         if len(whole) > self.limit:
             return False
-        import tempfile  # which takes longer to load than a cached kernel
-
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(whole)
-                os.replace(name, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
-                raise
+            with replacing(path, mode=0o600) as file:
+                file.write(whole)
         except OSError as wrong:
             self.problem = f"{wrong.strerror or wrong}: {self.folder}"
             return False

@@ -7,7 +7,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc, error, suggest
+from tirscript.ir.whole_files import replacing
 
 Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
@@ -60,18 +60,10 @@ def replace_file(path: str, data: bytes) -> None:
     if not stat.S_ISREG(before.st_mode):  # a device takes what is written
         Path(target).write_bytes(data)
         return
-    handle, beside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(target))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+    with replacing(target, mode=stat.S_IMODE(before.st_mode)) as file:
+        file.write(data)
         with contextlib.suppress(OSError, AttributeError):  # who may not give files away keeps them; Windows has none
-            os.chown(beside, before.st_uid, before.st_gid)
-        os.chmod(beside, stat.S_IMODE(before.st_mode))
-        os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
 
 
 def spare(argument: str, *outputs: str | None) -> None:

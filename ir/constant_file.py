@@ -7,12 +7,10 @@ two) and reads no float8 into numpy.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import mmap
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +21,7 @@ from .check import public
 from .constant import PREFIX, ConstantTensor, _bytes, canonical, constant, from_bytes, known, missing, view_of
 from .diagnostic import DiagnosticError, error
 from .dtype import DType, dtype
+from .whole_files import replacing
 
 _NAMES = {
     "bool": "BOOL",
@@ -91,26 +90,12 @@ def _write(path: str | os.PathLike[str], named: Mapping[str, ConstantTensor]) ->
     if target.exists() and not target.is_file():  # a device would be replaced by a file
         message = f"the constants cannot be written to {os.fspath(path)!r}: it is no regular file"
         raise DiagnosticError([error("T115", message, hint="give the path of a file")])
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(len(text).to_bytes(8, "little"))
-            file.write(text)
-            for _, value in unique:
-                if value.nbytes:
-                    file.write(_bytes(value.array))
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(target) as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for _, value in unique:
+            if value.nbytes:
+                file.write(_bytes(value.array))
 
 
 class ConstantFile:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from pathlib import Path
+
+from tirscript.ir.whole_files import replacing
 
 LONGEST = 100  # characters of a name, well below what file systems take
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+=-]")
@@ -38,20 +39,9 @@ def module_folder(golden: Path, root: Path, module: Path) -> Path:
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file as a whole: who reads it at that moment sees the old text or the new one."""
-    import tempfile
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def remove(path: Path, top: Path) -> None:

@@ -22,7 +22,7 @@ from ..llvm.host import Host, target_machine
 from ..llvm.module import _finish, _function, _write
 from ..llvm.sites import ERROR_TYPE
 from ..llvm.state import ModuleState
-from ..llvm.temporaries import ALLOCATE
+from ..llvm.symbols import ALLOCATE
 from ..llvm.types import call_type
 from ..runtime import tiles
 from ..runtime.c_library import CFunction

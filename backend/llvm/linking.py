@@ -20,7 +20,7 @@ from tirscript.ir.constant import PREFIX, constants_of
 from tirscript.ir.node import Node
 
 from .host import Host, target_machine
-from .symbols import undefined
+from .symbols import ALLOCATE, undefined
 
 if TYPE_CHECKING:
     from tirscript.backend.runtime.c_library import CFunction
@@ -96,7 +96,7 @@ def executable(objects: Sequence[bytes], target: Host, opt_level: int) -> Any:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     engine.run_static_constructors()
-    if "aligned_alloc" in needed:
+    if ALLOCATE in needed:
         _keep_freed_memory()
     return engine
 

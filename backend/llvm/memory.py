@@ -17,6 +17,7 @@ from . import streams, strided, temporaries
 from .builder import mangle
 from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Limit, Place, internal
+from .symbols import ALLOCATE
 from .types import lane_bytes, memory_scalar, memory_type, scalar_type, splat, value_type, vector
 from .view_limits import check_limit, limit_of
 
@@ -472,7 +473,7 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
             counted = g.b.op(f"fcmp olt double {number}, {float((1 << 62) // buffer.dtype.itemsize)!r}")
             size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
         temporaries.declare_heap(g)
-        slot = g.b.call("ptr", f"@{temporaries.ALLOCATE}", [("i64", str(align)), ("i64", size_text)])
+        slot = g.b.call("ptr", f"@{ALLOCATE}", [("i64", str(align)), ("i64", size_text)])
         got = g.b.op(f"icmp ne ptr {slot}, null")
         g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
         g.scopes[-1].append(slot)

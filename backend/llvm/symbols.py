@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 
+ALLOCATE = "aligned_alloc"  # the function of C that kernels take large temporaries of
 _HEADER = struct.Struct("<40xQ10xHH")  # where the section headers are, the size of one, how many
 _SECTION = struct.Struct("<4xI16xQQI")  # kind, offset, size, and of symbols the section with their names
 _SYMBOL = struct.Struct("<IBxH16x")  # name, binding and kind, section

@@ -23,11 +23,11 @@ from tirscript.ir.stmt import AllocBuffer, Attr, For, If, Stmt, While
 
 from .sites import ERROR_TYPE, Site
 from .state import FAILED
+from .symbols import ALLOCATE
 
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-ALLOCATE = "aligned_alloc"  # of C
 LARGEST = 1 << 28  # bytes; what is larger is allocated only where the program comes to it
 
 

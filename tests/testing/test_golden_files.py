@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tirscript.testing import golden_files
 from tirscript.testing.golden_files import module_folder, remove, safe, stem_of, write_atomically
 
 
@@ -44,7 +43,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(*args: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(golden_files.os, "replace", fail)
+    monkeypatch.setattr("tirscript.ir.whole_files.os.replace", fail)
     with pytest.raises(OSError, match="no space"):
         write_atomically(path, "two\n")
     assert [one.name for one in path.parent.iterdir()] == ["b.py"]

@@ -1,0 +1,38 @@
+"""Files that are written as a whole: who reads one finds what was there or what is new, and who is interrupted, or
+whose disk is full, still has what was there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[BinaryIO]:
+    """A file for bytes that takes the place of `path` when the block ends; nothing is changed where it fails.
+
+    `mode` are its permissions, those of new files without it. Raises OSError where it cannot be written.
+    """
+    import tempfile  # which takes longer to load than a cached kernel
+
+    handle, beside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(path) or ".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(beside, _of_new_files() if mode is None else mode)
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def _of_new_files() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+__all__ = ["replacing"]
