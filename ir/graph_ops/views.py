@@ -167,7 +167,7 @@ def _legalize(call: OpCall, types: Types, name: str) -> Legalized | None:
 
 
 FOREIGN_GRAPH_OPS["memory.view"] = GraphOp(
-    "memory.view", (), viewed, "An operator of TVM's, kept as it is.", legalize=_legalize
+    "memory.view", (), viewed, "Bytes of a tensor in another shape and dtype, from an offset on.", legalize=_legalize
 )
 
 __all__ = ["parts", "view_of"]

@@ -19,15 +19,13 @@ from tirscript.ir.module import Module
 
 from ..pipeline import module_pass
 from .dead_code import is_pure
-from .replacing import Replacing, variables, written_in_place
+from .replacing import Replacing, each_graph_func, variables, written_in_place
 
 
 @module_pass(opt_level=1)
 def common_graph_subexpression(module: Module) -> Module:
     """`a = G.exp(x); b = G.exp(x); c = G.add(a, b)` becomes `a = G.exp(x); c = G.add(a, a)`."""
-    functions = tuple(_Common(module).function(one) if type(one) is GraphFunc else one for one in module.functions)
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+    return each_graph_func(module, lambda func: _Common(module).function(func))
 
 
 class _Common(Replacing):

@@ -25,6 +25,7 @@ from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
 from .dead_code import is_pure
+from .replacing import each_graph_func
 
 LEAST = 2
 VALUES = (TensorType, TupleType)
@@ -33,20 +34,17 @@ VALUES = (TensorType, TupleType)
 @module_pass(opt_level=1)
 def convert_to_dataflow(module: Module, *, least: int = LEAST) -> Module:
     """`a = G.exp(x); b = G.sin(a)` outside of dataflow becomes a dataflow of both; `least` is how many are worth it."""
-    functions = tuple(
-        one.replace(body=body)
-        if type(one) is GraphFunc and (body := _Collecting(module, least).body(one.body, (one.value,))) is not one.body
-        else one
-        for one in module.functions
-    )
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+    return each_graph_func(module, _Collecting(module, least).function)
 
 
 class _Collecting:
     def __init__(self, module: Module, least: int) -> None:
         self.module = module
         self.least = least
+
+    def function(self, func: GraphFunc) -> GraphFunc:
+        body = self.body(func.body, (func.value,))
+        return func if body is func.body else func.replace(body=body)
 
     def body(self, body: tuple[Stmt, ...], behind: tuple[Node, ...]) -> tuple[Stmt, ...]:
         """The statements with what may be in one dataflow in one; `behind` is what stands behind them."""

@@ -47,7 +47,7 @@ from tirscript.ir.stmt import Stmt
 from ..constants.parameters import hindrance, with_constants
 from ..constants.running import results_of
 from ..pipeline import module_pass
-from .replacing import written_in_place
+from .replacing import each_graph_func, written_in_place
 
 LIMIT = 1 << 28
 
@@ -55,9 +55,7 @@ LIMIT = 1 << 28
 @module_pass(opt_level=1)
 def fold_graph_constant(module: Module, *, limit: int = LIMIT) -> Module:
     """`a = G.permute_dims(G.const([[1, 2]]))` becomes `G.const([[1], [2]])` where `a` is used."""
-    functions = tuple(_function(one, module, limit) if type(one) is GraphFunc else one for one in module.functions)
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+    return each_graph_func(module, lambda func: _function(func, module, limit))
 
 
 class _Folding(Struct, frozen=True, eq=False):

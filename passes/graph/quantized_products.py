@@ -33,7 +33,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
-from .replacing import Replacing, variables, written_in_place
+from .replacing import Replacing, each_graph_func, variables, written_in_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,14 +54,11 @@ def quantized_products(module: Module) -> Module:
 
     A function with the attribute "fastmath" of False stays as it is.
     """
-    functions = tuple(
-        _Products(one, module).function(one)
-        if type(one) is GraphFunc and one.attrs.get("fastmath") is not False
-        else one
-        for one in module.functions
-    )
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+
+    def rule(func: GraphFunc) -> GraphFunc:
+        return func if func.attrs.get("fastmath") is False else _Products(func, module).function(func)
+
+    return each_graph_func(module, rule)
 
 
 class _Quantized(Struct, frozen=True, eq=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tirscript.ir.expr import Expr, Var
@@ -107,6 +107,13 @@ def _bound(body: tuple[Stmt, ...]) -> set[GraphVar]:
         elif isinstance(stmt, (GraphBind, MatchCast, GraphIf)):
             found.add(stmt.var)
     return found
+
+
+def each_graph_func(module: Module, rule: Callable[[GraphFunc], GraphFunc]) -> Module:
+    """The module with what a rule makes of each graph function; itself where all of them stay."""
+    functions = tuple(rule(one) if type(one) is GraphFunc else one for one in module.functions)
+    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
+    return module if same else module.replace(functions=functions)
 
 
 _DIMENSIONS: dict[Any, str] = {

@@ -35,19 +35,17 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
-from .replacing import Replacing, variables, written_in_place
+from .replacing import Replacing, each_graph_func, variables, written_in_place
 
 
 @module_pass(opt_level=1)
 def split_to_slices(module: Module) -> Module:
     """`t = G.split(x, 2, axis=1); a = t[0]` becomes `a = G.strided_slice(x, (1,), (0,), (n,))`."""
-    functions = tuple(_Slicing(module).function(one) if type(one) is GraphFunc else one for one in module.functions)
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+    return each_graph_func(module, lambda func: _Slicing(module).function(func))
 
 
 class _Slicing(Replacing):
-    """`known` has the splits that are taken apart, and the places at which their parts begin and end."""
+    """`known` has the splits that are taken apart."""
 
     def __init__(self, module: Module) -> None:
         super().__init__()
