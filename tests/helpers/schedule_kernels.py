@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir import PrimFunc
 from tirscript.passes.schedule import Schedule
 from tirscript.script import parse
 from tirscript.script import tir as T
@@ -272,3 +273,37 @@ def tiled(s: Schedule) -> Any:
     s.reorder(i_0, "p", "i_1")
     s.reverse_compute_at("C_pad", i_0)
     return s.get_loops("C_pad")[1]
+
+
+def softmax(rows: int, columns: int, dtype: str = "float32") -> PrimFunc:
+    """Softmax of rows, a block for each of its four steps."""
+    params = ", ".join(f'{name}: T.Buffer(({rows}, {columns}), "{dtype}")' for name in "AB")
+    found = parse(f"""
+@T.prim_func
+def softmax({params}):
+    power = T.alloc_buffer(({rows}, {columns}), "{dtype}")
+    top = T.alloc_buffer(({rows},), "{dtype}")
+    total = T.alloc_buffer(({rows},), "{dtype}")
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("top"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                top[vi] = T.min_value("{dtype}")
+            top[vi] = T.max(top[vi], A[vi, vj])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("power"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            power[vi, vj] = T.exp(A[vi, vj] - top[vi])
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("total"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                total[vi] = 0
+            total[vi] += power[vi, vj]
+    for i, j in T.grid({rows}, {columns}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = power[vi, vj] / total[vi]
+""")
+    assert isinstance(found, PrimFunc)
+    return found

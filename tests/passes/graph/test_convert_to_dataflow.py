@@ -6,38 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.graph_modules import TO_FUSED, module
 
 import tirscript
 from tirscript.ir import Module, structural_equal
 from tirscript.ir.graph import Dataflow
 from tirscript.ir.rewrite import walk
 from tirscript.ir.verify import verify
-from tirscript.passes import Sequential
 from tirscript.passes.graph import (
-    GRAPH_LOWERING,
     convert_to_dataflow,
 )
 from tirscript.script import parse
-
-TO_FUSED = Sequential(GRAPH_LOWERING.passes[: [one.name for one in GRAPH_LOWERING].index("rewrite_reshape")])
-
-
-def module(body: str, value: str, params: str = 'x: G.Tensor(("n", 8), "float32")') -> Module:
-    lines = "".join(f"        {line}\n" for line in body.strip().split("\n"))
-    found = parse(f"""
-@I.ir_module
-class M:
-    @T.prim_func(private=True)
-    def grow(A: T.Buffer(("n", 8), "float32")):
-        for i, j in T.grid(n, 8):
-            A[i, j] = A[i, j] + 1.0
-
-    @G.graph_func(pure=False)
-    def main({params}):
-{lines}        return {value}
-""")
-    assert isinstance(found, Module)
-    return found
 
 
 def flows(made: Module) -> list[Dataflow]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.schedule_kernels import softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -337,36 +338,6 @@ def f(A: T.Buffer((4, 100), "float32"), B: T.Buffer((4,), "float32")):
 """
     assert "call i32 @tirscript_parallel" not in emit_ir(program(text))
     assert "call i32 @tirscript_parallel" in emit_ir(program(text.replace("(4", "(40000")))
-
-
-def softmax(rows: int, columns: int) -> PrimFunc:
-    return program(f"""
-@T.prim_func
-def softmax(A: T.Buffer(({rows}, {columns}), "float32"), B: T.Buffer(({rows}, {columns}), "float32")):
-    top = T.alloc_buffer(({rows},), "float32")
-    power = T.alloc_buffer(({rows}, {columns}), "float32")
-    total = T.alloc_buffer(({rows},), "float32")
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("top"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                top[vi] = T.min_value("float32")
-            top[vi] = T.max(top[vi], A[vi, vj])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("power"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            power[vi, vj] = T.exp(A[vi, vj] - top[vi])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("total"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                total[vi] = T.float32(0)
-            total[vi] += power[vi, vj]
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = power[vi, vj] / total[vi]
-""")
 
 
 @pytest.mark.parametrize(

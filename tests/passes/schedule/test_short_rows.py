@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.schedule_kernels import softmax
 
 import tirscript
 from tirscript.backend.interpreter import interpret
@@ -16,39 +17,6 @@ from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 WIDE = CpuFacts(512, 1)
-
-
-def softmax(rows: int, columns: int, dtype: str = "float32") -> PrimFunc:
-    params = ", ".join(f'{name}: T.Buffer(({rows}, {columns}), "{dtype}")' for name in "AB")
-    found = parse(f"""
-@T.prim_func
-def softmax({params}):
-    power = T.alloc_buffer(({rows}, {columns}), "{dtype}")
-    top = T.alloc_buffer(({rows},), "{dtype}")
-    total = T.alloc_buffer(({rows},), "{dtype}")
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("top"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                top[vi] = T.min_value("{dtype}")
-            top[vi] = T.max(top[vi], A[vi, vj])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("power"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            power[vi, vj] = T.exp(A[vi, vj] - top[vi])
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("total"):
-            vi, vj = T.axis.remap("SR", [i, j])
-            with T.init():
-                total[vi] = 0
-            total[vi] += power[vi, vj]
-    for i, j in T.grid({rows}, {columns}):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = power[vi, vj] / total[vi]
-""")
-    assert isinstance(found, PrimFunc)
-    return found
 
 
 def plain_softmax(rows: int, columns: int) -> PrimFunc:
