@@ -34,7 +34,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
-from tirscript.ir.rewrite import definitions, substitute, walk
+from tirscript.ir.rewrite import definitions, refresh, walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
@@ -130,7 +130,7 @@ class _Lifting:
             name, (whole,), (Dataflow((*items, *steps), tuple(results)),), value,
             TupleType(tuple(one.type for one in results)), attrs=Attrs({INPUTS: 0}),
         )  # fmt: skip
-        return _apart(made)
+        return refresh(made)  # with variables and dimensions of its own
 
 
 def _without(body: tuple[Stmt, ...], lifted: set[GraphVar]) -> tuple[Stmt, ...]:
@@ -144,20 +144,6 @@ def _without(body: tuple[Stmt, ...], lifted: set[GraphVar]) -> tuple[Stmt, ...]:
         elif getattr(stmt, "var", None) not in lifted:
             made.append(stmt)
     return tuple(made)
-
-
-def _apart(func: GraphFunc) -> GraphFunc:
-    """The function with variables and dimensions of its own."""
-    fresh: dict[object, object] = {}
-    for node in dict.fromkeys(walk(func)):
-        if type(node) is Var:
-            fresh[node] = Var(node.name, node.dtype)
-    sizes = dict(fresh)
-    for node in dict.fromkeys(walk(func)):
-        if type(node) is GraphVar:
-            fresh[node] = GraphVar(node.name, substitute(node.type, sizes))
-    made: GraphFunc = substitute(func, fresh)
-    return made
 
 
 __all__ = ["INPUTS", "lift_transform_params"]
