@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,9 +56,10 @@ def scaler(node: Node) -> GraphExpr:
 
 @learning_op("Binarizer")
 def binarizer(node: Node) -> GraphExpr:
-    x = node.tensor(0)
+    x, threshold = node.tensor(0), float(node.attr("threshold", 0.0))
     kind = node.dtype(x)
-    above = node.op("greater", x, node.constant(float(node.attr("threshold", 0.0)), kind))
+    # an integer is above what it is above the whole part of
+    above = node.op("greater", x, node.constant(math.floor(threshold) if kind.is_int else threshold, kind))
     return node.last("astype", above, str(kind))
 
 

@@ -26,10 +26,10 @@ CASES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def model_of(op: str, attrs: dict[str, Any], rows: Any = "rows") -> Any:
+def model_of(op: str, attrs: dict[str, Any], rows: Any = "rows", kind: int = 1) -> Any:
     node = helper.make_node(op, ["x"], ["y"], domain=DOMAIN, **attrs)
-    inputs = [helper.make_tensor_value_info("x", 1, [rows, 3])]
-    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    inputs = [helper.make_tensor_value_info("x", kind, [rows, 3])]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", kind, None)])
     versions = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 3)]
     return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
@@ -42,6 +42,13 @@ def test_results(op: str, at: int) -> None:
     for found in (tirscript.interpret(module, X), tirscript.build(module)(X)):
         assert found.dtype == wanted.dtype and found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [-1.5, -0.5, 0.0, 0.5, 2.0])
+def test_integers_above_a_threshold_between_them(threshold: float) -> None:
+    module = tirscript.from_onnx(model_of("Binarizer", {"threshold": threshold}, kind=7))
+    x = np.arange(-4, 5).reshape(3, 3)
+    np.testing.assert_array_equal(tirscript.build(module)(x), (x > threshold).astype("int64"))
 
 
 def test_every_operator_is_tried() -> None:
