@@ -142,6 +142,7 @@ class Context:
         self.symbols: dict[str, Var] = {}
         self.unknown: dict[str, Diagnostic] = {}  # what was said of names that are defined nowhere
         self.named_strides: set[str] = set()  # of these, what only strides of TVM's buffers are called
+        self.in_indices: frozenset[ast.AST] | None = None  # what stands in indices, found when it is first asked for
         self.callee: ast.expr | None = None  # what is being called by the call that is read
         self.in_signature = False
         self.symbol_mode = False  # unknown names are symbolic dimensions
@@ -324,8 +325,10 @@ class Context:
     def is_index(self, use: ast.Name) -> bool:
         """Whether a name stands in an index of the function that is read."""
         whole = getattr(self, "node", None)
-        indices = (node.slice for node in ast.walk(whole) if isinstance(node, ast.Subscript)) if whole else ()
-        return any(use is part for index in indices for part in ast.walk(index))
+        if self.in_indices is None and whole is not None:
+            indices = (node.slice for node in ast.walk(whole) if isinstance(node, ast.Subscript))
+            self.in_indices = frozenset(part for index in indices for part in ast.walk(index))
+        return self.in_indices is not None and use in self.in_indices
 
     def assigned_later(self, use: ast.Name) -> Span | None:
         """Where a name that is unknown here is assigned elsewhere in the function."""
