@@ -167,6 +167,8 @@ class BlockLowering(BufferLowering):
             start, stop = domain.start, domain.stop
         else:
             start, stop = 0, domain
+        if isinstance(domain, str):
+            raise self.fail("T112", "the domain of an axis is a string", nodes[0], hint=self.symbol_advice(domain))
         value = self.value(nodes[1])
         if isinstance(value, Buffer):
             raise self.fail("T104", f"the whole buffer `{value.name}` is not a value", nodes[1])

@@ -259,6 +259,10 @@ class Context:
             found = self.symbols[name] = Var(name, dtype or INT64)
         return found
 
+    def symbol_advice(self, text: str) -> str | None:
+        """The way out where a string stands for a number: of signatures alone are dimensions strings."""
+        return None if self.lookup(text) is _MISSING else f"in the body it is a name, without quotes: `{text}`"
+
     def builtin_advice(self, name: str) -> str | None:
         """What is written in place of a function of Python's own."""
         return ADVICE.get(name) or BUILTIN_ADVICE.get(name)
@@ -314,8 +318,10 @@ class Context:
             hint = self.function_advice(node.id)
         elif (hint is None or hint in _NAMESPACES) and self.is_index(node):
             hint = f"a loop gives it: `for {node.id} in range(n):`"
-        elif hint is None and len(node.id) > 2 and "prim_func" in vars(self.namespace):
-            hint = f"assign it before, or make it a parameter, such as `{node.id}: {self.example_type}`"
+        elif hint is None and "prim_func" in vars(self.namespace):
+            hint = "assign it before, or make it a parameter"
+            if len(node.id) > 2:  # the shortest are of sizes as often as of values
+                hint += f", such as `{node.id}: {self.example_type}`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
 
     def advised(self, name: str) -> str | None:

@@ -22,7 +22,7 @@ from tirscript.ir.expr import (
     integer_text,
 )
 from tirscript.ir.op import OPS, Op, as_expr, build, unify
-from tirscript.ir.words import call_it
+from tirscript.ir.words import call_it, words
 
 from .advice import ADVICE, LIBRARIES, advise, advise_graph, element_hint
 from .choices import ChoiceLowering
@@ -134,7 +134,8 @@ class ExprLowering(ChoiceLowering):
         found = self.expr(node)
         if not found.dtype.is_int:
             if type(found) is StringImm:
-                raise self.fail("T112", "the index is a string, not an integer", node)
+                hint = self.symbol_advice(found.value)
+                raise self.fail("T112", "the index is a string, not an integer", node, hint=hint)
             hint = 'cast it: `x.astype("int32")`'
             if type(found) is Const:
                 whole = abs(found.value) < 1 << 63 and found.value == int(found.value)
@@ -205,6 +206,10 @@ class ExprLowering(ChoiceLowering):
                 result = self.condition(item)
                 continue
             right = self.condition(item)
+            if isinstance(item, ast.Constant) and not isinstance(item.value, bool):  # `i == 7 or 8`: always true
+                message = f"the condition is {words(item.value)}, not bool"
+                hint = f"compare a value with it: `... == {item.value!r}`" if item.value else None
+                raise self.fail("T102", message, item, hint=hint)
             result = self.operator(entry, [result, right if isinstance(right, Expr) else bool(right)], node)
         return result
 

@@ -165,7 +165,9 @@ class LoopLowering(BodyLowering):
             if isinstance(value, Buffer):
                 raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
             if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
-                hint = f"name it: `thread={value!r}`" if isinstance(value, str) and is_thread(value) else None
+                hint = self.symbol_advice(value) if isinstance(value, str) else None
+                if isinstance(value, str) and is_thread(value):
+                    hint = f"name it: `thread={value!r}`"
                 if isinstance(item, ast.Attribute) and item.attr == "shape":
                     hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
                 raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
@@ -231,6 +233,14 @@ class LoopLowering(BodyLowering):
             raise self.fail("T032", "`T.grid` takes no keyword arguments", call)
         extents: list[Any] = []
         for arg in call.args:
+            if isinstance(arg, (ast.Tuple, ast.List)) or (isinstance(arg, ast.Attribute) and arg.attr == "shape"):
+                whole = ast.unparse(arg)
+                hint = (
+                    f"`T.grid({whole[1:-1].rstrip(',')})`"
+                    if not isinstance(arg, ast.Attribute)
+                    else f"`T.grid(*{whole})`"
+                )
+                raise self.fail("T032", "each extent of `T.grid` is an argument of its own", arg, hint=hint)
             if isinstance(arg, ast.Starred):
                 extents += [(value, arg) for value in self.unpacked(arg)]
             else:

@@ -251,7 +251,7 @@ def test_functions_that_can_be_read_are_verified_beside_those_that_cannot() -> N
 
 
 def test_a_name_of_a_letter_is_near_to_none_of_the_language() -> None:
-    assert one_mistake("A[0] = Q[0]").hint is None
+    assert "did you mean" not in (one_mistake("A[0] = Q[0]").hint or "")
 
 
 def test_several_definitions_need_parse_all() -> None:
