@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.target import COMPOSITE
 from tirscript.ir.target_kinds import check_target, target_kind
+from tirscript.ir.words import words
 from tirscript.passes.targets import outer_target, read_target, target_of
 
 from .request import Request
@@ -63,14 +65,18 @@ def build_request(request: Request) -> dict[str, Any]:
         if target.kind == COMPOSITE:
             hint = "it names none: `Target.composite(host=..., accel=...)`"
         raise DiagnosticError([error("T402", message, request.program.span, hint=hint)])
-    made = dict(compiler(request))
+    made = compiler(request)
+    if not isinstance(made, Mapping):
+        message = f"`tir_to_runtime` of `{target.kind}` made {words(made)}, not functions by their names"
+        hint = "it gives a dict: `{name: function}`"
+        raise DiagnosticError([error("T402", message, request.program.span, hint=hint)])
     lost = [func.name for func in request.public if func.name not in made]
     if lost:
         message = f"the target `{target.kind}` made no function `{lost[0]}`"
         raise DiagnosticError(
             [error("T402", message, request.program.span, hint="its `tir_to_runtime` is to give all")]
         )
-    return made
+    return dict(made)
 
 
 __all__ = ["build_request", "chosen_target", "completed"]

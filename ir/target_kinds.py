@@ -86,6 +86,8 @@ def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetK
     """Put a kind of target into the table; ValueError where another has its name, unless `override`."""
     if not isinstance(kind, TargetKind):
         raise TypeError(f"a kind of target is a TargetKind, not {kind!r}")
+    if kind.name.split() != [kind.name]:
+        raise ValueError(f"the name of a kind of target is one word, not {kind.name!r}")
     if kind.name in TARGET_KINDS and not override:
         raise ValueError(f"there is a kind of target {kind.name!r} already; pass override=True to replace it")
     TARGET_KINDS[kind.name] = kind

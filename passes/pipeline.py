@@ -424,10 +424,15 @@ class PassContext:
         opt_level: int = MOST,
         required: Iterable[str] = (),
     ) -> None:
+        if isinstance(instruments, Instrument):
+            hint = f"instruments=[{type(instruments).__name__}(...)]"
+            raise DiagnosticError([error("T404", "instruments is a list of instruments", hint=hint)])
         self.instruments = tuple(instruments)
         for one in self.instruments:
             if not isinstance(one, Instrument):
                 hint = "make a class of it: `class Mine(Instrument): def after(self, entry, before, program): ...`"
+                if isinstance(one, type) and issubclass(one, Instrument):
+                    hint = f"make one of this class: `{one.__name__}()`"
                 raise DiagnosticError([error("T404", f"{words(one)} is no instrument", hint=hint)])
         if type(opt_level) is not int or not 0 <= opt_level <= MOST:
             raise DiagnosticError([error("T404", f"opt_level is an int from 0 to {MOST}, not {opt_level!r}")])

@@ -75,7 +75,8 @@ def register_library(
     from tirscript.ir.node import Node
 
     if not callable(function) or isinstance(function, Node):
-        raise TypeError(f"{name} is to be registered, but {function!r} cannot be called")
+        given = "no function is given" if function is None else f"{function!r} cannot be called"
+        raise TypeError(f"{name} is to be registered, but {given}; a function of C has `symbol=` and `signature=`")
     with _lock:
         if not override and not _same(_functions.get(name, function), function):
             raise ValueError(f"library function {name!r} is registered already; pass override=True to replace it")

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from helpers.kinds import Calls, kinds, module
 from hypothesis import given, settings
+from msgspec import structs
 
 import tirscript
 from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.ir import DiagnosticError, Module, PrimFunc, structural_equal
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.target_kinds import TARGET_KINDS, target_kind
 from tirscript.passes import Instrument, PassContext, Sequential
 from tirscript.testing import graphs
 
@@ -211,6 +213,13 @@ def test_externals_without_a_target_or_a_code_generator(calls: Calls) -> None:
     )
     with pytest.raises(DiagnosticError, match=r"T402.*`shift` is called as `test_dsp.shift` and says no target"):
         tirscript.build(lost.replace(functions=functions))
+
+
+def test_a_code_generator_gives_functions_by_their_names(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    dsp = target_kind("test_dsp")
+    monkeypatch.setitem(TARGET_KINDS, "test_dsp", structs.replace(dsp, tir_to_runtime=lambda request: None))
+    with pytest.raises(DiagnosticError, match=r"T402.*`test_dsp` made `None`, not functions by their names"):
+        tirscript.build(module(MIXED))
 
 
 def test_a_failure_over_there_comes_back(calls: Calls) -> None:

@@ -125,6 +125,8 @@ def test_unknown_kinds_and_options_are_told_with_what_is_near(npu: TargetKind) -
 def test_kinds_are_registered_once(npu: TargetKind) -> None:
     with pytest.raises(ValueError, match="'test_npu' already"):
         register_target_kind(npu)
+    with pytest.raises(ValueError, match="is one word, not 'two words'"):
+        register_target_kind(TargetKind("two words", "which no text could name"))
     other = TargetKind("test_npu", "another")
     assert register_target_kind(other, override=True) is target_kind("test_npu") is other
     assert Target.parse("test_npu").all_keys == () and Target.parse("llvm").all_keys == ("cpu",)

@@ -197,6 +197,12 @@ def test_a_text_is_no_list_of_passes() -> None:
 def test_what_watches_passes_is_an_instrument() -> None:
     with pytest.raises(DiagnosticError, match="`print` is no instrument"):
         PassContext(instruments=[print])  # type: ignore[list-item]
+    with pytest.raises(DiagnosticError) as info:
+        PassContext(instruments=[Timing])  # type: ignore[list-item]
+    assert info.value.diagnostics[0].hint == "make one of this class: `Timing()`"
+    with pytest.raises(DiagnosticError, match="instruments is a list of instruments") as info:
+        PassContext(instruments=Timing())  # type: ignore[arg-type]
+    assert info.value.diagnostics[0].hint == "instruments=[Timing(...)]"
 
 
 def test_a_missing_step_is_named() -> None:
