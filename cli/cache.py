@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from .output import machine, plural, write
+from tirscript.ir.words import counted
+
+from .output import machine, write
 
 EPILOG = """\b
 Examples:
@@ -38,9 +40,9 @@ def info(as_json: bool) -> None:
     rows = [
         ("folder", found["folder"]),
         ("state", found["state"]),
-        ("holds", f"{plural(found['kernels'], 'build')}, {size(found['bytes'])} of at most {size(found['limit'])}"),
+        ("holds", f"{counted(found['kernels'], 'build')}, {size(found['bytes'])} of at most {size(found['limit'])}"),
         ("last used", used),
-        ("builds", plural(found["threads"], "thread") + (f": {found['in_turn']}" if found["in_turn"] else "")),
+        ("builds", counted(found["threads"], "thread") + (f": {found['in_turn']}" if found["in_turn"] else "")),
     ]
     for name, text in rows:
         write(f"{name:<10} {text}\n")
@@ -54,7 +56,7 @@ def clean(as_json: bool) -> None:
     if as_json:
         machine({"removed": count, "bytes": freed})
     else:
-        write(f"removed {plural(count, 'file')}, {size(freed)}\n")
+        write(f"removed {counted(count, 'file')}, {size(freed)}\n")
 
 
 def described() -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _cache() -> Any:
 def size(count: int) -> str:
     """Bytes in the unit that suits: `12 KiB`."""
     if count < 1024:
-        return plural(count, "byte")
+        return counted(count, "byte")
     unit, factor = next(
         (pair for pair in (("KiB", 1 << 10), ("MiB", 1 << 20)) if count < 1000 * pair[1]), ("GiB", 1 << 30)
     )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from tirscript.ir import PrimFunc, structural_equal, walk
+from tirscript.ir.words import counted
 from tirscript.testing import Example, copies, examples, largest_error, tolerance
 
 from .completion import EXAMPLE
@@ -183,5 +184,5 @@ def command(quick: bool, names: tuple[str, ...]) -> None:
     failed = [report.name for report in reports if not report.passed]
     if failed or not good:
         raise click.ClickException(f"failed: {', '.join(failed) or 'the round trip of the lowered kernel'}")
-    count = f"{len(reports)} kernel{'s' if len(reports) != 1 else ''}"
+    count = counted(len(reports), "kernel")
     print(f"\n{count}: parsed, round trip exact, verified, interpreter = native = numpy.")

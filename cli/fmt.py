@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from tirscript.ir import DiagnosticError, error
+from tirscript.ir.words import counted
 
 from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, replace_file, writing
-from .output import difference, note, plural, report, write
+from .output import difference, note, report, write
 
 EPILOG = """\b
 Examples:
@@ -96,11 +97,11 @@ class _Count:
     def parts(self, would: str) -> Iterator[str]:
         """The words of the summary."""
         if self.changed:
-            yield f"{plural(self.changed, 'file')} {would}reformatted"
+            yield f"{counted(self.changed, 'file')} {would}reformatted"
         if self.unchanged:
-            yield f"{plural(self.unchanged, 'file')} {would}left unchanged"
+            yield f"{counted(self.unchanged, 'file')} {would}left unchanged"
         if self.failed:
-            yield f"{plural(self.failed, 'file')} failed"
+            yield f"{counted(self.failed, 'file')} failed"
 
 
 def _save(path: str, text: str) -> None:

@@ -10,9 +10,10 @@ import click
 
 from tirscript.ir import Diagnostic, DiagnosticError
 from tirscript.ir.codes import CODES
+from tirscript.ir.words import counted
 
 from .files import FILE, every_program, expand, read_text
-from .output import coloured, console, described, machine, note, plural, report, write
+from .output import coloured, console, described, machine, note, report, write
 
 EPILOG = """\b
 Examples:
@@ -80,8 +81,8 @@ def command(
         FORMATS[output_format](found)
     if not quiet and output_format == "text":
         errors = sum(one.severity == "error" for one in found)
-        words = f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}"
-        note(f"{words if found else 'nothing found'} ({plural(count, 'file')})")
+        words = f"{counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}"
+        note(f"{words if found else 'nothing found'} ({counted(count, 'file')})")
     ctx.exit(1 if found and not exit_zero else 0)
 
 

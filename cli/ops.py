@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from tirscript.ir import DiagnosticError, error, suggest
+from tirscript.ir.words import counted
 
 from .completion import OPERATOR
-from .output import machine, plural, write
+from .output import machine, write
 
 EPILOG = """\b
 Examples:
@@ -60,7 +61,7 @@ def command(words: tuple[str, ...], foreign: bool, graph: bool, as_json: bool) -
         other = aliases.get(entry.name)
         also = f" Also {', '.join(f'T.{name}' for name in other)}." if other else ""
         write(f"{head:<{width}}  {rule(entry):<28}  {entry.doc}{also}\n")
-    write(f"\n{plural(len(found), 'operator')}\n")
+    write(f"\n{counted(len(found), 'operator')}\n")
 
 
 def graph_operators(words: tuple[str, ...], foreign: bool, as_json: bool) -> None:
@@ -83,7 +84,7 @@ def graph_operators(words: tuple[str, ...], foreign: bool, as_json: bool) -> Non
     width = min(48, max(map(len, heads)))
     for entry, head in zip(found, heads, strict=True):
         write(f"{head:<{width}}  {entry.fusion:<11}  {entry.doc}\n")
-    write(f"\n{plural(len(found), 'operator')}\n")
+    write(f"\n{counted(len(found), 'operator')}\n")
 
 
 def graph_described(entry: Any) -> dict[str, Any]:

@@ -117,11 +117,6 @@ def place(span: Any) -> dict[str, Any]:
     }
 
 
-def plural(count: int, word: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
-
-
 def duration(seconds: float) -> str:
     """A time with its unit, three digits."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import click
 
 from tirscript.ir import DiagnosticError, Module, differences, error, structural_equal
+from tirscript.ir.words import counted
 
 from .files import FILE, Program, every_program, expand, name_of, pieces, read_text
-from .output import coloured, described, machine, note, plural, report, write
+from .output import coloured, described, machine, note, report, write
 
 EPILOG = """\b
 Examples:
@@ -136,9 +137,9 @@ def command(
             report(problem)
         for one in outcomes if verbose else failed:
             write(f"{one.file}:{one.name}: {one.stage}: {'exact' if one.ok else one.why}\n")
-        words = [f"{plural(len(outcomes) - len(failed), 'program')} exact"]
-        words += [f"{len(failed)} not"] * bool(failed) + [f"{plural(len(unread), 'file')} not read"] * bool(unread)
-        note(f"{', '.join(words)} ({plural(len(files), 'file')}, {seconds:.1f} s)")
+        words = [f"{counted(len(outcomes) - len(failed), 'program')} exact"]
+        words += [f"{len(failed)} not"] * bool(failed) + [f"{counted(len(unread), 'file')} not read"] * bool(unread)
+        note(f"{', '.join(words)} ({counted(len(files), 'file')}, {seconds:.1f} s)")
     ctx.exit(1 if failed or unread else 0)
 
 

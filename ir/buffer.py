@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 from .dtype import FLOAT32, DType
 from .expr import BufferData, BufferLoad, Const, Expr
 from .node import Binder
-from .words import call_it
+from .words import call_it, counted
 
 
 class Buffer(Binder, frozen=True, eq=False):
@@ -59,8 +59,8 @@ class Buffer(Binder, frozen=True, eq=False):
 
         given = indices if isinstance(indices, tuple) else (indices,)
         if len(given) != self.ndim:
-            has = f"`{self.name}` has {self.ndim} dimension{'s' if self.ndim != 1 else ''}"
-            raise fail("T111", f"{has}, but {len(given)} {'index' if len(given) == 1 else 'indices'} stand here")
+            has = f"`{self.name}` has {counted(self.ndim, 'dimension')}"
+            raise fail("T111", f"{has}, but {counted(len(given), 'index')} stand here")
         for item in given:
             if isinstance(item, slice):
                 hint = "read the elements one by one, or make the function a `@T.macro`"

@@ -21,7 +21,7 @@ from .diagnostic import DiagnosticError, error
 from .dtype import KEPT, DType, dtype
 from .forks import renew_in_children
 from .node import Node
-from .words import call_it
+from .words import call_it, counted, parenthesized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +176,7 @@ call_it(ConstantTensor, "constant tensor")
 
 def shape_text(shape: tuple[int, ...]) -> str:
     """A shape as a tuple: `(4,)`."""
-    return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(map(str, shape))})"
+    return parenthesized(shape)
 
 
 def missing(value: ConstantTensor, span: Any = None) -> Any:
@@ -447,7 +447,7 @@ class ConstantStore:
     def __getitem__(self, digest: str) -> ConstantTensor:
         found = self._constants.get(digest)
         if found is None:
-            many = f"it holds {len(self._constants)} constant{'s' if len(self._constants) != 1 else ''}"
+            many = f"it holds {counted(len(self._constants), 'constant')}"
             raise DiagnosticError([error("T115", f"the store has no constant {_brief(digest)}; {many}")])
         return found
 

@@ -14,6 +14,7 @@ from .graph_ops.rules import describe
 from .op import fail
 from .rewrite import rewrite, walk
 from .stmt import MatchBuffer
+from .words import counted
 
 
 class Signature:
@@ -60,7 +61,7 @@ class Signature:
         first, last = len(given), count - len(tir_vars)
         if first > last:
             behind = f" and {len(tir_vars)} behind the results" if tir_vars else ""
-            takes = f"{count} parameter{'s' if count != 1 else ''}"
+            takes = counted(count, "parameter")
             raise fail("T101", f"`{name}` takes {takes}, but {first} arguments stand here{behind}", self.order())
         bound: dict[Var, Expr] = {}
         scalars = [*zip(self.types[:first], given, strict=True)]

@@ -9,6 +9,7 @@ from .equal import structural_equal
 from .graph import CallableType, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 from .graph_ops import dims
 from .graph_ops.rules import describe
+from .words import counted
 
 
 def join(a: GraphType, b: GraphType) -> GraphType:
@@ -64,7 +65,7 @@ def _shapes(
 ) -> tuple[str, str] | None:
     if rank is not None and wanted is not None and rank != wanted:
         shown = f": {dims.text(have)}" if have is not None else ""
-        return "T207", f"has {rank} dimension{'s' if rank != 1 else ''}, not {wanted}{shown}"
+        return "T207", f"has {counted(rank, 'dimension')}, not {wanted}{shown}"
     if have is not None and want is not None and any(map(dims.differ, have, want)):
         return "T207", f"has the shape {dims.text(have)}, not {dims.text(want)}"
     return None
@@ -72,7 +73,7 @@ def _shapes(
 
 def _tuples(have: TupleType, want: TupleType) -> tuple[str, str] | None:
     if len(have.fields) != len(want.fields):
-        return "T104", f"has {len(have.fields)} field{'s' if len(have.fields) != 1 else ''}, not {len(want.fields)}"
+        return "T104", f"has {counted(len(have.fields), 'field')}, not {len(want.fields)}"
     for at, (x, y) in enumerate(zip(have.fields, want.fields, strict=True)):
         found = conflict(x, y)
         if found is not None:
@@ -86,7 +87,7 @@ def _prims(have: PrimType, want: PrimType) -> tuple[str, str] | None:
 
 def _callables(have: CallableType, want: CallableType) -> tuple[str, str] | None:
     if have.params is not None and want.params is not None and len(have.params) != len(want.params):
-        return "T101", f"takes {len(have.params)} arguments, not {len(want.params)}"
+        return "T101", f"takes {counted(len(have.params), 'argument')}, not {len(want.params)}"
     return None
 
 

@@ -13,7 +13,7 @@ from .expr import Call, Const, Expr, Var
 from .node import Node
 from .op import as_expr, cast
 from .rewrite import free_vars, rewrite, substitute, uses
-from .words import call_it
+from .words import call_it, counted
 
 if TYPE_CHECKING:
     from .arith.iter_map import IterMap
@@ -104,7 +104,7 @@ class IndexMap(Node, frozen=True, eq=False):
     def apply(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Where the element at `indices` is found."""
         if len(indices) != len(self.params):
-            raise ValueError(f"the index map takes {len(self.params)} indices, not {len(indices)}")
+            raise ValueError(f"the index map takes {counted(len(self.params), 'index')}, not {len(indices)}")
         found: tuple[Expr, ...] = substitute(self.indices, dict(zip(self.params, indices, strict=True)))
         return found
 
@@ -191,7 +191,7 @@ class IndexMap(Node, frozen=True, eq=False):
     def _digits(self, shape: Sequence[Expr | int]) -> IterMap | None:
         """The map as digits of the params, where all of `shape` is constant and the map is of that kind."""
         if len(shape) != len(self.params):
-            raise ValueError(f"the index map takes {len(self.params)} indices, the shape has {len(shape)}")
+            raise ValueError(f"the index map takes {counted(len(self.params), 'index')}, the shape has {len(shape)}")
         sizes = [int(dim.value) if type(dim) is Const else dim for dim in shape]
         if not all(type(size) is int and size > 0 for size in sizes):
             return None

@@ -19,7 +19,7 @@ from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
 from .expr import Broadcast, BufferData, Call, CommReducer, Expr, Var, literal
 from .expr import const as const  # passes find it beside the operators
-from .words import EntryDoc, call_it, words
+from .words import EntryDoc, call_it, counted, words
 
 Operand = Any  # an Expr or a Python number
 
@@ -179,7 +179,7 @@ def build(entry: Op, args: list[Operand]) -> Expr:
     low, high = entry.arity
     if not low <= len(args) <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
-        raise fail("T101", f"`{entry.spelling}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}")
+        raise fail("T101", f"`{entry.spelling}` takes {counted(wanted, 'argument')}, not {len(args)}")
     if entry.operands != ANY or entry.symbol in ("==", "!="):
         for arg in args:
             if isinstance(arg, str):

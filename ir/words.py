@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 # class -> (what a thing of it is, how this one is named or None)
@@ -30,7 +30,7 @@ def documentation(function: Callable[..., Any], what: str) -> str:
     """The docstring of an entry of a table; ValueError where it has none, but under `python -OO`, which keeps none."""
     doc = inspect.getdoc(function) or ""
     if not doc and sys.flags.optimize < 2:
-        raise ValueError(f"{what} has no docstring")
+        raise ValueError(f"{what} has no docstring, which says what it does where it is listed")
     return doc
 
 
@@ -80,3 +80,23 @@ def _replaced(match: re.Match[str], nouns: dict[str, str]) -> str:
 def with_article(noun: str) -> str:
     """A noun with its indefinite article."""
     return f"{'an' if noun[0] in 'aeiouAEIO' else 'a'} {noun}"
+
+
+_PLURALS = {"axis": "axes", "index": "indices"}
+
+
+def counted(count: int | str, noun: str) -> str:
+    """A number of things: "1 argument", "2 indices", "1 to 3 arguments"."""
+    one = str(count).removeprefix("at least ").removeprefix("at most ") == "1"
+    return f"{count} {noun if one else _PLURALS.get(noun, noun + 's')}"
+
+
+def parenthesized(items: Iterable[object]) -> str:
+    """Items as Python writes a tuple of them: `(n, 4)`, `(4,)`, `()`."""
+    texts = [str(item) for item in items]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def arguments_named(names: Sequence[str]) -> str:
+    """What a function takes: "2 arguments (A, n)"."""
+    return f"{counted(len(names), 'argument')} ({', '.join(names)})" if names else "no arguments"

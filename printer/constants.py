@@ -18,6 +18,7 @@ from tirscript.ir.constant_lists import encode
 from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import Const
 from tirscript.ir.stmt import AllocateConst
+from tirscript.ir.words import parenthesized
 
 from .expr import top
 from .literals import dtype_name, float_text, quote
@@ -54,8 +55,7 @@ def allocate_const(p: Printer, node: AllocateConst, indent: str) -> None:
     more = "".join([f", {option}" for option in options])
     listed = number_list(data)
     kind = dtype_name(buffer.dtype)
-    dims = [top(p, dim) for dim in buffer.shape]
-    shape = f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+    shape = parenthesized([top(p, dim) for dim in buffer.shape])
     if listed is not None:
         text = f"T.allocate_const({listed}, {kind}, {shape}{more})"
     else:

@@ -37,6 +37,7 @@ from tirscript.ir.graph_ops.foreign import is_foreign
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
+from tirscript.ir.words import parenthesized
 
 from .constants import LISTED, constant_text, number_list
 from .expr import binder, top
@@ -67,8 +68,7 @@ def dimension(p: Printer, dim: Expr, quoted: bool = False) -> str:
 
 def dimensions(p: Printer, dims: tuple[Expr, ...], quoted: bool = False) -> str:
     """A shape as a tuple."""
-    parts = [dimension(p, dim, quoted) for dim in dims]
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    return parenthesized([dimension(p, dim, quoted) for dim in dims])
 
 
 def listed(p: Printer, dims: tuple[Expr, ...], quoted: bool = False) -> str:
@@ -130,7 +130,7 @@ def _callable(p: Printer, kind: CallableType, quoted: bool) -> str:
             return name
         return f"{name}(ret={result}, purity={kind.pure})"
     params = [type_text(p, param, quoted) for param in kind.params]
-    return f"{name}({_tuple(params)}, {result}, {kind.pure})"
+    return f"{name}({parenthesized(params)}, {result}, {kind.pure})"
 
 
 _TYPES: dict[type, Callable[[Printer, Any, bool], str]] = {
@@ -146,10 +146,6 @@ _TYPES: dict[type, Callable[[Printer, Any, bool], str]] = {
 def type_rule(p: Printer, node: Any, prec: int) -> str:
     """A type by itself."""
     return type_text(p, node)
-
-
-def _tuple(parts: list[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -176,7 +172,7 @@ def _metadata(p: Printer, node: MetadataConst, prec: int) -> str:
 def _tuple_value(p: Printer, node: TupleExpr, prec: int) -> str:
     if not node.fields:
         return f"{p.words['graph']}.tuple()"
-    return _tuple([top(p, field) for field in node.fields])
+    return parenthesized([top(p, field) for field in node.fields])
 
 
 def _item(p: Printer, node: TupleItem, prec: int) -> str:
@@ -251,7 +247,7 @@ def _function_call(p: Printer, node: FunctionCall, prec: int) -> str:
     parts = [_explicit_prim(p, arg) if exact and type(arg) is PrimValue else top(p, arg) for arg in node.args]
     if node.types:
         kinds = [type_text(p, kind) for kind in node.types]
-        parts.append(f"ty_args={kinds[0] if len(kinds) == 1 and p.dialect.strings else _tuple(kinds)}")
+        parts.append(f"ty_args={kinds[0] if len(kinds) == 1 and p.dialect.strings else parenthesized(kinds)}")
     parts += [f"{name}={_attr(p, item)}" for name, item in node.attrs.items()]
     if type(function) is ExternFunction and function.type is None:
         return f"{p.words['graph']}.call_packed({', '.join([quote(function.symbol), *parts])})"
@@ -302,7 +298,7 @@ def argument(p: Printer, arg: GraphExpr, kind: str) -> str:
     if kind == "tensor" and type(arg) is PrimValue:
         return _explicit_prim(p, arg)
     if kind == "tensors" and type(arg) is TupleExpr and arg.fields:
-        return _tuple([argument(p, field, "tensor") for field in arg.fields])
+        return parenthesized([argument(p, field, "tensor") for field in arg.fields])
     if kind == "value" and type(arg) is TupleExpr and not arg.fields:
         return "()"
     return top(p, arg)
@@ -315,7 +311,7 @@ def _result_name(p: Printer, parameter: Parameter) -> str:
 def _result(p: Printer, parameter: Parameter, types: tuple[GraphType, ...]) -> str:
     kinds = [type_text(p, kind) for kind in types]
     if parameter.name == "ty_args" and not p.dialect.strings:
-        return _tuple(kinds)
+        return parenthesized(kinds)
     return kinds[0] if len(kinds) == 1 and type(types[0]) is not TupleType else f"[{', '.join(kinds)}]"
 
 

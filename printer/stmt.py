@@ -36,6 +36,7 @@ from tirscript.ir.stmt import (
     Stmt,
     While,
 )
+from tirscript.ir.words import parenthesized
 
 from .expr import binder, condition, group, index_list, place, region, top
 from .layout import text_width
@@ -312,11 +313,11 @@ def buffer_arguments(
 ) -> str:
     """Shape, dtype and what differs from the defaults; `part` prints strides and offset, where `dim` does not."""
     part = part or dim
-    parts = [_tuple([dim(p, one) for one in buffer.shape]), dtype_name(buffer.dtype)]
+    parts = [parenthesized([dim(p, one) for one in buffer.shape]), dtype_name(buffer.dtype)]
     if before_scope:
         parts.append(before_scope)
     if buffer.strides is not None:
-        parts.append(f"strides={_tuple([part(p, one) for one in buffer.strides])}")
+        parts.append(f"strides={parenthesized([part(p, one) for one in buffer.strides])}")
     if buffer.elem_offset is not None:
         parts.append(f"elem_offset={part(p, buffer.elem_offset)}")
     if buffer.scope != "global":
@@ -333,10 +334,6 @@ def buffer_arguments(
         places = ", ".join([dim(p, one) for one in buffer.allocated_addr])
         parts.append(f"allocated_addr={places if len(buffer.allocated_addr) == 1 else f'[{places}]'}")
     return ", ".join(parts)
-
-
-def _tuple(parts: list[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def alloc_buffer(p: Printer, node: AllocBuffer, indent: str) -> None:
@@ -434,7 +431,7 @@ def value(p: Printer, item: Any) -> str:
     if isinstance(item, list):
         return f"[{', '.join([value(p, one) for one in item])}]"
     if isinstance(item, tuple):
-        return _tuple([value(p, one) for one in item])
+        return parenthesized([value(p, one) for one in item])
     if isinstance(item, DType):
         return dtype_annotation(item)
     from .core import refuse
@@ -534,7 +531,7 @@ def axis_line(p: Printer, axis: Axis, indent: str) -> str:
     elif type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
         domain = top(p, stop)
     else:
-        domain = _tuple(joint(p, start, stop))
+        domain = parenthesized(joint(p, start, stop))
     bound = axis.value
     text = explicit(bound) if type(bound) is Const and bound.dtype is not INT32 else top(p, bound)
     return f"{indent}{p.names.define(axis.var, axis.var.name)} = T.axis.{axis.kind}({domain}, {text})"

@@ -8,6 +8,7 @@ from tirscript.ir.dtype import INT32, INT64, DType
 from tirscript.ir.expr import CommReducer, Const, Expr, Range, Reduce, Shuffle, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.target import Target
+from tirscript.ir.words import parenthesized
 
 from .expr import condition, top
 from .literals import dtype_name, plain, quote
@@ -90,7 +91,7 @@ def _mapping(p: Printer, node: IndexMap, kind: DType) -> str:
     indices = [typed(p, item, kind) for item in node.indices]
     p.names.release(mark)
     head = f"lambda {names}" if names else "lambda"
-    return f"{head}: ({indices[0]},)" if len(indices) == 1 else f"{head}: ({', '.join(indices)})"
+    return f"{head}: {parenthesized(indices)}"
 
 
 def target(p: Printer, node: Target, prec: int) -> str:

@@ -14,6 +14,7 @@ from tirscript.ir.node import recursion_room
 from tirscript.ir.op import as_expr, convert
 from tirscript.ir.rewrite import distinct
 from tirscript.ir.stmt import Bind, BufferStore, ScalarDecl
+from tirscript.ir.words import counted
 
 from .advice import element_of, matched
 from .call import _plain_type
@@ -161,7 +162,7 @@ class AssignLowering(ConstantLowering):
     def _parts(self, value: Any, source: ast.expr, target: ast.Tuple | ast.List) -> list[tuple[Any, ast.expr]]:
         """The values in one that several targets take, with the syntax node that they are of."""
         if isinstance(value, (Expr, int, float)):
-            raise self.fail("T033", f"one value for {len(target.elts)} targets", source)
+            raise self.fail("T033", f"one value for {counted(len(target.elts), 'target')}", source)
         return [(item, source) for item in self.iterate(value, source)]
 
     def _taken(
@@ -229,9 +230,8 @@ class AssignLowering(ConstantLowering):
         if isinstance(owner, (list, tuple, dict)):
             message += f"; this is a Python {type(owner).__name__}, which is known while parsing"
         elif type(owner) is BufferLoad:
-            rank = len(owner.buffer.shape)
-            message = f"this is one element of `{owner.buffer.name}` already, which has {rank} dimension"
-            message += "s" if rank != 1 else ""
+            rank = counted(len(owner.buffer.shape), "dimension")
+            message = f"this is one element of `{owner.buffer.name}` already, which has {rank}"
             hint = f"write `{owner.buffer.name}[...] = value`"
         elif type(owner) is BufferData:
             message, hint = f"`{self.span(target.value).text}` is an address", "assign the elements of its buffer"

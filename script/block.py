@@ -16,7 +16,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
 from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
@@ -217,8 +217,7 @@ class BlockLowering(BufferLowering):
             names = [*names[:at], *many, *names[at + 1 :]]
         if not len(kinds) == len(values) == len(names):
             counts = ", ".join(
-                f"{len(items)} {word}{'s' if len(items) != 1 else ''}"
-                for word, items in (("kind", kinds), ("loop", values), ("name", names))
+                counted(len(items), word) for word, items in (("kind", kinds), ("loop", values), ("name", names))
             )
             raise self.fail(
                 "T032",

@@ -10,7 +10,7 @@ from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import FLOAT32, INT32, DType
 from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.op import OPS
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from .item_nodes import shape_nodes
 from .namespace import BUFFER_PLACES, BufferType, buffer_places
@@ -46,7 +46,7 @@ class BufferLowering(ValueLowering):
         """The syntax nodes of a definition's arguments, by name."""
         fields = BUFFER_ARGUMENTS[name]
         if len(call.args) > len(fields):
-            raise self.fail("T032", f"`T.{name}` takes at most {len(fields)} arguments", call)
+            raise self.fail("T032", f"`T.{name}` takes at most {counted(len(fields), 'argument')}", call)
         places = fields if name == "match_buffer" else buffer_places(fields, call.args)
         given: dict[str, Any] = dict(zip(places, call.args, strict=False))
         for keyword in call.keywords:

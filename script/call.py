@@ -26,7 +26,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import FOREIGN, OPS, Op, as_expr, literal_hint
 from tirscript.ir.scopes import scope_advice
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from .advice import ADVICE, taken_in
 from .call_mistakes import argument_error, dtype_place
@@ -197,7 +197,7 @@ class CallLowering(PythonCallLowering):
             nested = name in ("min", "max") and len(args) > 2
             raise self.fail(
                 "T101",
-                f"`T.{name}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(args)}",
+                f"`T.{name}` takes {counted(wanted, 'argument')}, not {len(args)}",
                 node,
                 hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if nested else f"it is: {entry.doc.rstrip('.')}",
             )
@@ -344,11 +344,8 @@ class CallLowering(PythonCallLowering):
                 "T032", "write `A.vload([indices], predicate=)` or `A.vstore([indices], value, predicate=)`", node
             )
         if len(args[0]) != len(buffer.shape):
-            raise self.fail(
-                "T111",
-                f"`{buffer.name}` has {len(buffer.shape)} dimensions, but {len(args[0])} indices stand here",
-                node,
-            )
+            has, given = counted(len(buffer.shape), "dimension"), counted(len(args[0]), "index")
+            raise self.fail("T111", f"`{buffer.name}` has {has}, but {given} stand here", node)
         indices = tuple(as_expr(item) for item in args[0])
         if predicate is None:
             return indices, None
@@ -368,7 +365,7 @@ class CallLowering(PythonCallLowering):
             raise self.fail("T021", "a call of a function of the module cannot stand in an annotation", node)
         params, returns = function.signature
         if len(params) != len(node.args):
-            wanted = f"{len(params)} argument{'s' if len(params) != 1 else ''}"
+            wanted = counted(len(params), "argument")
             names = ", ".join(f"`{param.name}`" for param in params)
             raise self.fail(
                 "T101",

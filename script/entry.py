@@ -20,7 +20,7 @@ from tirscript.ir.expr import Expr
 from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
-from tirscript.ir.words import with_article
+from tirscript.ir.words import words
 
 from .budget import Budget
 from .constant import Sources
@@ -76,7 +76,7 @@ def _decorated(function: Any, decorator: Callable[..., Any], written: str, optio
     if function is None:
         return lambda given: decorator(given, **options)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{written} decorates a function, not {with_article(type(function).__name__)}")
+        raise TypeError(f"{written} decorates a function, not {words(function)}")
     # by what name it was called, and with what, its line need not say: `kernel = T.prim_func(private=True)`
     said = {name: value for name, value in options.items() if value is not (name != "private")}
     called = Called(decorator.__name__, said)
@@ -102,7 +102,7 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
     if cls is None:
         return lambda given: ir_module(given, check_well_formed=check_well_formed, s_tir=s_tir)
     if not isinstance(cls, type):
-        raise TypeError(f"I.ir_module decorates a class, not a {type(cls).__name__}")
+        raise TypeError(f"I.ir_module decorates a class, not {words(cls)}")
     source, tree, _ = definition_of(cls)
     frame = caller()
     names = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
@@ -215,7 +215,7 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
     if function is None:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"T.macro decorates a function, not {with_article(type(function).__name__)}")
+        raise TypeError(f"T.macro decorates a function, not {words(function)}")
     source, _, node = definition_of(function)
     local = locals_of(function)
     return Macro(node, source, lambda: python_names(names_of(function, local)), hygienic=hygienic)

@@ -46,7 +46,7 @@ from tirscript.ir.graph_ops.foreign import find_op
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
 from tirscript.ir.op import OPS
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from . import context
 from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, taken_in
@@ -373,7 +373,7 @@ class GraphExprLowering(GraphLegacyLowering):
         if type(kind) is TupleType:
             count = len(kind.fields)
             if not -count <= index < count:
-                has = f"{count} field{'s' if count != 1 else ''}"
+                has = counted(count, "field")
                 raise self.fail("T113", f"there is no field {index}: the tuple has {has}", node)
             index %= count
         if index < 0:

@@ -30,6 +30,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.words import counted
 
 from .graph_call import GraphCallLowering
 from .graph_expr import NUMBERS
@@ -51,7 +52,9 @@ class GraphFormLowering(GraphCallLowering):
         """The arguments of a construct by name."""
         args, kwargs = self.arguments(node)
         if len(args) > len(fields):
-            raise self.fail("T101", f"`G.{name}` takes at most {len(fields)} arguments, not {len(args)}", node)
+            raise self.fail(
+                "T101", f"`G.{name}` takes at most {counted(len(fields), 'argument')}, not {len(args)}", node
+            )
         given = dict(zip(fields, args, strict=False))
         older = _OLDER_FIELDS.get(name, {}) if self.theirs else {}
         for word, value in kwargs.items():

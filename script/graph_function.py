@@ -120,7 +120,7 @@ class GraphLowering(GraphStmtLowering):
         if node.returns is not None:
             try:
                 self.in_signature = True
-                self.result_type = self.type_at(node.returns)
+                self.result_type = self.type_at(node.returns).replace(span=self.span(node.returns))
             except Abort:
                 self.result_type = ObjectType()
             finally:

@@ -29,6 +29,7 @@ from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.words import counted
 
 from .advice import advise_graph
 from .context import Abort, FunctionRef, Macro, Poison
@@ -198,7 +199,7 @@ class GraphStmtLowering(GraphFormLowering):
         owner = self.leaf(given, value)
         kind = self.type_at_place(owner, value)
         if type(kind) is TupleType and len(kind.fields) != len(target.elts):
-            count = f"{len(kind.fields)} field{'s' if len(kind.fields) != 1 else ''}"
+            count = counted(len(kind.fields), "field")
             raise self.fail("T033", f"the tuple has {count}, but {len(target.elts)} names stand here", target)
         for at, name in enumerate(target.elts):
             if not isinstance(name, ast.Name):
@@ -375,7 +376,9 @@ class GraphStmtLowering(GraphFormLowering):
         condition = self.leaf(test, node.test)
         kind = self.type_at_place(condition, node.test)
         if not _is_condition(kind):
-            hint = 'a tensor `G.Tensor((), "bool")`'
+            hint = 'an `if` runs one branch, by a `G.Tensor((), "bool")`'
+            if getattr(kind, "rank", 0) != 0:
+                hint += "; to choose for each element, `G.where(condition, a, b)`"
             raise self.fail("T102", "the condition is no bool scalar", node.test, hint=hint)
         last = self.end
         end = self.else_line(node) - 1

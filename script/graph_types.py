@@ -20,7 +20,7 @@ from tirscript.ir.graph import (
     TensorType,
     TupleType,
 )
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from .function import FunctionLowering
 from .graph_names import TypeForm, TypeSpec
@@ -74,7 +74,7 @@ class GraphTypeLowering(FunctionLowering):
     def fields(self, spec: TypeSpec, names: tuple[str, ...], node: ast.expr) -> dict[str, Any]:
         """The arguments of a type by name."""
         if len(spec.args) > len(names):
-            raise self.fail("T101", f"`G.{spec.name}` takes at most {len(names)} arguments", node)
+            raise self.fail("T101", f"`G.{spec.name}` takes at most {counted(len(names), 'argument')}", node)
         given = dict(zip(names, spec.args, strict=False))
         for name, value in spec.kwargs.items():
             if name not in names or name in given:
@@ -160,7 +160,7 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
         return TensorType((), elements, None, device) if rank == 0 else TensorType(None, elements, rank, device)
     dims = self.dimensions(shape, node)
     if rank is not None and rank != len(dims):
-        raise self.fail("T207", f"the shape has {len(dims)} dimensions, but `ndim` is {rank}", node)
+        raise self.fail("T207", f"the shape has {counted(len(dims), 'dimension')}, but `ndim` is {rank}", node)
     return TensorType(dims, elements, None, device)
 
 
@@ -171,7 +171,7 @@ def _shape(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphType
         return ShapeType((), None) if rank == 0 else ShapeType(None, rank)
     dims = self.dimensions(given["values"], node)
     if rank is not None and rank != len(dims):
-        raise self.fail("T207", f"the shape has {len(dims)} dimensions, but `ndim` is {rank}", node)
+        raise self.fail("T207", f"the shape has {counted(len(dims), 'dimension')}, but `ndim` is {rank}", node)
     return ShapeType(dims)
 
 

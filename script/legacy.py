@@ -30,7 +30,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import FOREIGN, OPS, as_expr
 from tirscript.ir.rewrite import free_vars, rewrite
 from tirscript.ir.stmt import Assert, Attr, Axis, Bind, DeclBuffer, For, MatchBuffer, Stmt, While
-from tirscript.ir.words import call_it, words
+from tirscript.ir.words import call_it, counted, words
 
 from .block import BlockFrame
 from .call import _VALUE_FORMS
@@ -173,7 +173,7 @@ class LegacyLowering(LaunchLowering):
             raise self.fail("T032", "the axes of this block need names", call, hint="... as [vi, vj]:")
         targets = name.elts if isinstance(name, (ast.Tuple, ast.List)) else [name] if name is not None else []
         if len(targets) != len(first) or not all(isinstance(item, ast.Name) for item in targets):
-            raise self.fail("T032", f"{len(targets)} names stand here for {len(first)} axes", name or call)
+            raise self.fail("T032", f"{len(targets)} names stand here for {counted(len(first), 'axis')}", name or call)
         rest = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         domains = [item if isinstance(item, AxisDomain) else AxisDomain("spatial", 0, item) for item in first]
         around = self._values_around(targets, call, node)
@@ -226,7 +226,9 @@ class LegacyLowering(LaunchLowering):
             if type(value) is Var and (value in self.domains or value in self.stepped)
         ]
         if loops and len(loops) != len(names):
-            message = f"{len(loops)} loops stand around a block of {len(names)} axes, none of which has a value"
+            message = (
+                f"{len(loops)} loops stand around a block of {counted(len(names), 'axis')}, none of which has a value"
+            )
             raise self.fail("T022", message, call, hint=f"T.bind({names[0]}, {loops[0].name})")
         return loops
 

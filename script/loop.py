@@ -14,7 +14,7 @@ from tirscript.ir.op import OPS, as_expr, unify
 from tirscript.ir.span import Source
 from tirscript.ir.stmt import LOOP_KINDS, Break, Continue, For, Stmt, While
 from tirscript.ir.threads import is_thread, thread_hint
-from tirscript.ir.words import with_article, words
+from tirscript.ir.words import counted, with_article, words
 
 from .body import BodyLowering
 from .context import Pending, Poison, Round, ScalarView, Stale
@@ -247,11 +247,11 @@ class LoopLowering(BodyLowering):
                 extents.append((self.index(arg), arg))
         targets = self.loop_targets(node.target, len(extents))
         if len(targets) != len(extents) or (not extents and not isinstance(node.target, (ast.Tuple, ast.List))):
-            counts = f"{len(extents)} extent{'s' if len(extents) != 1 else ''} for {len(targets)} variable"
+            counts = f"{counted(len(extents), 'extent')} for {counted(len(targets), 'variable')}"
             names = ", ".join("ijklmnop"[: len(extents)]) or "i"
             raise self.fail(
                 "T032",
-                f"`T.grid` has {counts}{'s' if len(targets) != 1 else ''}",
+                f"`T.grid` has {counts}",
                 call,
                 hint=f"each extent has a variable: `for {names} in T.grid(...):`" if len(extents) < 9 else None,
             )

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from tirscript.ir.diagnostic import Diagnostic, Label, suggest
+from tirscript.ir.words import counted
 
 from .builders import BuilderLowering
 from .context import Macro
@@ -65,7 +66,9 @@ class MacroLowering(BuilderLowering):
         if params.vararg is not None:
             scope[params.vararg.arg] = tuple(extra)
         elif extra:
-            raise self.fail("T032", f"the macro `{macro.name}` takes {len(names)} arguments, not {len(args)}", call)
+            raise self.fail(
+                "T032", f"the macro `{macro.name}` takes {counted(len(names), 'argument')}, not {len(args)}", call
+            )
         accepted = {param.arg for param in [*params.args, *params.kwonlyargs]}
         further: dict[str, Any] = {}
         for name, value in kwargs.items():

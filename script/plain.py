@@ -14,7 +14,7 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph import GraphExpr
 from tirscript.ir.op import Op
-from tirscript.ir.words import without_classes, words
+from tirscript.ir.words import counted, without_classes, words
 
 from .advice import ADVICE, element_hint
 from .context import Abort, Context, Poison, Round
@@ -175,7 +175,9 @@ class PlainLowering(Context):
             raise self.fail("T001", "one target takes what the others leave, not several", target.elts[stars[1]])
         if len(items) < len(names) - len(stars) or (len(items) > len(names) and not stars):
             least = "at least " if stars else ""
-            raise self.fail("T033", f"{len(items)} values for {least}{len(names) - len(stars)} targets", node)
+            raise self.fail(
+                "T033", f"{counted(len(items), 'value')} for {least}{counted(len(names) - len(stars), 'target')}", node
+            )
         if stars:
             first, count = stars[0], len(items) - len(names) + 1
             items = [*items[:first], items[first : first + count], *items[first + count :]]

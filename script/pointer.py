@@ -17,6 +17,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
 from tirscript.ir.op import FOREIGN, OPS, as_expr, fail
+from tirscript.ir.words import counted
 
 
 def elem_offset(buffer: Buffer) -> Expr:
@@ -68,7 +69,9 @@ def access_ptr(
 def offset_of(buffer: Buffer, indices: Any) -> list[Expr]:
     """`A.offset_of([i, j])`: the distance of an element from the data pointer, in elements."""
     if not isinstance(indices, (list, tuple)) or len(indices) != len(buffer.shape):
-        raise fail("T111", f"`{buffer.name}` has {len(buffer.shape)} dimensions: `offset_of` takes as many indices")
+        raise fail(
+            "T111", f"`{buffer.name}` has {counted(len(buffer.shape), 'dimension')}: `offset_of` takes as many indices"
+        )
     total: Expr = const(0)
     for at, index in enumerate(indices):
         if buffer.strides:

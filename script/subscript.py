@@ -9,6 +9,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Label
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.op import as_expr
+from tirscript.ir.words import counted
 
 from .advice import element_of, matched
 from .expr import MAX_LANES, ExprLowering, same_dtype
@@ -69,7 +70,7 @@ class SubscriptLowering(ExprLowering):
 
     def _dimension_number(self, shape: tuple[Any, ...], item: Any, node: ast.Subscript) -> None:
         if isinstance(item, int) and not -len(shape) <= item < len(shape):
-            count = f"{len(shape)} dimension{'s' if len(shape) != 1 else ''}"
+            count = counted(len(shape), "dimension")
             raise self.fail("T113", f"there is no dimension {item}: the buffer has {count}", node.slice)
 
     def _item(self, node: ast.expr) -> Any:
@@ -106,8 +107,8 @@ class SubscriptLowering(ExprLowering):
         notes = (Label(buffer.span, f"`{buffer.name}` is declared here"),) if buffer.span is not None else ()
         number = len(buffer.shape)
         verb = "stands" if count == 1 else "stand"
-        has = f"`{buffer.name}` has {number} dimension{'s' if number != 1 else ''}"
-        given = f"{count} {'index' if count == 1 else 'indices'}"
+        has = f"`{buffer.name}` has {counted(number, 'dimension')}"
+        given = counted(count, "index")
         name, hint = buffer.name, None
         if any(isinstance(item, ast.Constant) and item.value is Ellipsis for item in index_nodes(node)):
             hint = f"`...` stands for no indices: write a loop over the elements of `{name}`"

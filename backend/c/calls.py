@@ -24,6 +24,7 @@ from tirscript.ir import (
     suggest,
 )
 from tirscript.ir.dtype import INT64
+from tirscript.ir.words import counted
 
 from ..export.names import is_taken
 from ..llvm.calls import VARIADIC
@@ -130,7 +131,7 @@ class _LibraryCall:
             raise self.wrong(at, f"a buffer of {buffer.dtype}")
         if one.shape is not None:
             if len(one.shape) != buffer.ndim:
-                raise self.wrong(at, f"a buffer of {buffer.ndim} dimension{'' if buffer.ndim == 1 else 's'}")
+                raise self.wrong(at, f"a buffer of {counted(buffer.ndim, 'dimension')}")
             for axis, (want, got) in enumerate(zip(one.shape, place.dims, strict=True)):
                 wanted = self.sizes.setdefault(want, got) if isinstance(want, str) else str(want)
                 if wanted != got:
@@ -204,7 +205,7 @@ def call_function(w: Writer, node: CallFunction) -> str:
         hint = f"did you mean `{near}`?" if near else None
         raise DiagnosticError([error("T307", f"the module has no function `{node.function}`", span, hint=hint)])
     if len(node.args) != len(callee.params):
-        message = f"`{callee.name}` takes {len(callee.params)} arguments, not {len(node.args)}"
+        message = f"`{callee.name}` takes {counted(len(callee.params), 'argument')}, not {len(node.args)}"
         raise DiagnosticError([error("T101", message, span)])
     return _Binding(w, node, callee, span).call()
 
@@ -329,7 +330,7 @@ class _Binding:
             strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
         if len(dims) != param.ndim:
             given = f"what is passed has {len(dims)}"
-            what = f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}"
+            what = f"`{param.name}` of `{self.callee.name}` has {counted(param.ndim, 'dimension')}, but {given}"
             raise self.wrong(what, "T207", ADDRESS_ALONE if param in self.matched.values() else None)
         return dims, strides
 

@@ -36,6 +36,7 @@ from tirscript.ir.dtype import HANDLE, INT32, INT64, VOID
 from tirscript.ir.expr import const
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.stmt import Assert
+from tirscript.ir.words import counted
 from tirscript.ir.written import noalias
 
 from ..runtime.arguments import buffer_of
@@ -212,8 +213,7 @@ class _Writer:
         lanes = buffer.dtype.lanes
         rank = buffer.ndim + (lanes != 1)
         ndim = self.bind(f"{name}.ndim", layout.ndim(head))
-        plural = "" if rank == 1 else "s"
-        self.require(_equal(ndim, rank), f"{who} must have {rank} dimension{plural}")
+        self.require(_equal(ndim, rank), f"{who} must have {counted(rank, 'dimension')}")
         kind = self.bind(f"{name}.dtype", layout.dtype(head))
         self.require(
             _equal(kind, code), f"{who} must hold {buffer.dtype.element}, by the number that code, bits and lanes make"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tirscript.ir.words import parenthesized
+
 from .names import c_name, commented
 from .plan import CODES, CFunctionPlan, CParam, LibraryPlan
 
@@ -144,7 +146,7 @@ def _declaration(plan: CFunctionPlan) -> str:
 def _shape(one: CParam) -> str:
     if not one.shape:
         return "no dimensions"
-    return f"({', '.join(one.shape)}{',' if len(one.shape) == 1 else ''})"
+    return parenthesized(one.shape)
 
 
 def _type(one: CParam) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirscript.ir import Buffer, BufferLoad, BufferStore, Call, Expr, Node, Var
+from tirscript.ir.words import counted
 
 from .context import Closure, Context
 from .errors import UNSET, malformed, never_written, out_of_bounds
@@ -19,7 +20,9 @@ def _check(node: BufferLoad | BufferStore) -> None:
     if len(node.indices) != node.buffer.ndim:
         buffer = node.buffer
         raise malformed(
-            node, "T111", f"`{buffer.name}` has {buffer.ndim} dimensions, but is indexed with {len(node.indices)}"
+            node,
+            "T111",
+            f"`{buffer.name}` has {counted(buffer.ndim, 'dimension')}, but is indexed with {len(node.indices)}",
         )
     if any(index.dtype.is_vector for index in node.indices[:-1]):
         raise malformed(node, "T106", "only the last index may be a vector")

@@ -24,6 +24,7 @@ from tirscript.ir import (
     error,
     suggest,
 )
+from tirscript.ir.words import counted
 
 from ..runtime.c_library import C_TYPES
 from ..runtime.library import call_library, get_library, library_names
@@ -52,7 +53,7 @@ def call_function(ctx: Context, node: CallFunction) -> Closure:
             [error("T307", f"there is no function `{node.function}` in the module", node.span, hint=hint)]
         )
     if len(callee.params) != len(node.args):
-        message = f"`{callee.name}` takes {len(callee.params)} arguments, not {len(node.args)}"
+        message = f"`{callee.name}` takes {counted(len(callee.params), 'argument')}, not {len(node.args)}"
         raise malformed(node, "T101", message)
     args = [_argument(ctx, node, arg, param) for arg, param in zip(node.args, callee.params, strict=True)]
     name = node.function

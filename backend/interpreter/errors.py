@@ -7,6 +7,7 @@ from typing import Any
 
 from tirscript.ir import Buffer, DiagnosticError, Expr, Label, Node, Var, error
 from tirscript.ir.diagnostic import assertion
+from tirscript.ir.words import parenthesized
 
 from ..runtime.arguments import expr_words
 from .memory import View
@@ -53,8 +54,7 @@ def _declared(buffer: Buffer) -> list[str | Label]:
 
 def shape_text(shape: Iterable[Any]) -> str:
     """A shape as a tuple."""
-    sizes = list(shape)
-    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
+    return parenthesized(shape)
 
 
 def out_of_bounds(

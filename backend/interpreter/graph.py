@@ -59,6 +59,7 @@ from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, i
 from tirscript.ir.graph_ops.views import parts as view_parts
 from tirscript.ir.graph_ops.views import view_of
 from tirscript.ir.span import Span
+from tirscript.ir.words import counted
 from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
 
@@ -88,7 +89,7 @@ class GraphRun:
         """The value that a function gives for arguments."""
         scope = _Scope(self, func, outer)
         if len(args) != len(func.params):
-            takes = f"{len(func.params)} argument{'s' if len(func.params) != 1 else ''}"
+            takes = counted(len(func.params), "argument")
             raise _wrong("T301", f"`{func.name}` takes {takes}, not {len(args)}", at or func.span)
         self.depth += 1
         if self.depth > DEEPEST_CALL:
@@ -567,7 +568,7 @@ def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str
     names = [param.name for param in func.params]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names):
-        takes = f"{len(names)} argument{'s' if len(names) != 1 else ''}"
+        takes = counted(len(names), "argument")
         raise _wrong("T301", f"`{name}` takes {takes}, but {len(args)} are given", func.span)
     for key, value in kwargs.items():
         if key not in names or key in given:

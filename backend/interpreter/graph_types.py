@@ -10,6 +10,7 @@ import numpy as np
 from tirscript.ir import Expr
 from tirscript.ir.constant import numpy_dtype
 from tirscript.ir.graph import GraphType, PrimType, ShapeType, TensorType, TupleType
+from tirscript.ir.words import counted
 
 Problem = tuple[str, str] | None
 
@@ -38,7 +39,7 @@ def _tensor(value: Any, kind: TensorType) -> Problem:
         order = " in foreign byte order" if not value.dtype.isnative else ""
         return "T105", f"expected a tensor of {kind.dtype}, got one of {value.dtype.name}{order}"
     if kind.rank is not None and value.ndim != kind.rank:
-        return "T207", f"expected {kind.rank} dimensions, got the shape {value.shape}"
+        return "T207", f"expected {counted(kind.rank, 'dimension')}, got the shape {value.shape}"
     return None
 
 
@@ -56,7 +57,7 @@ def _shape(value: Any, kind: ShapeType) -> Problem:
     if not all(-(1 << 63) <= one < 1 << 63 for one in value):
         return "T207", "a dimension of the shape does not fit int64"
     if kind.rank is not None and len(value) != kind.rank:
-        return "T207", f"expected a shape of {kind.rank} dimensions, got {value}"
+        return "T207", f"expected a shape of {counted(kind.rank, 'dimension')}, got {value}"
     return None
 
 

@@ -26,6 +26,7 @@ from tirscript.ir import (
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
+from tirscript.ir.words import counted
 from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
 
@@ -174,7 +175,7 @@ class Code:
         if view.kind is not buffer.dtype:
             wrong = f"a buffer of {buffer.dtype}, got one of {view.kind}"
         elif len(view.shape) != buffer.ndim:
-            wrong = f"{buffer.ndim} dimensions, got shape {view.shape}"
+            wrong = f"{counted(buffer.ndim, 'dimension')}, got shape {view.shape}"
         if wrong is not None:
             notes = [] if buffer.span is None else [Label(buffer.span, "the parameter is declared here")]
             what = f"argument `{buffer.name}` of `{func.name}`: expected {wrong}"

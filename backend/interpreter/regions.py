@@ -19,6 +19,7 @@ from tirscript.ir import (
     Var,
     error,
 )
+from tirscript.ir.words import counted
 
 from .context import Closure, Context
 from .errors import Loops, loop_values, malformed, null_pointer, shape_text, unsupported
@@ -140,13 +141,15 @@ def compile_region(ctx: Context, region: BufferRegion, count: int, node: Node) -
     slot = ctx.slot(source, node)
     rank = len(region.ranges)
     if rank != source.ndim:
-        raise malformed(node, "T111", f"`{source.name}` has {source.ndim} dimensions, but the region has {rank}")
+        raise malformed(
+            node, "T111", f"`{source.name}` has {counted(source.ndim, 'dimension')}, but the region has {rank}"
+        )
     starts = [ctx.expr(one.start) for one in region.ranges]
     stops = [None if one.stop is None else ctx.expr(one.stop) for one in region.ranges]
     several = tuple([dim for dim in range(rank) if stops[dim] is not None])
     loops = ctx.loops
     if count > rank:
-        raise malformed(node, "T207", f"a region of {rank} dimensions cannot be a buffer of {count}")
+        raise malformed(node, "T207", f"a region of {counted(rank, 'dimension')} cannot be a buffer of {count}")
 
     def run(f: list[Any]) -> View:
         view = f[slot]
@@ -163,7 +166,9 @@ def compile_region(ctx: Context, region: BufferRegion, count: int, node: Node) -
             kept = tuple([dim for dim in range(rank) if dim not in ones])
         if len(kept) != count:
             raise malformed(
-                node, "T207", f"a region of shape {shape_text(sizes)} cannot be a buffer of {count} dimensions"
+                node,
+                "T207",
+                f"a region of shape {shape_text(sizes)} cannot be a buffer of {counted(count, 'dimension')}",
             )
         return view.region(first, tuple([sizes[dim] for dim in kept]), kept)
 

@@ -18,6 +18,7 @@ from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.graph import GraphExpr, OpCall
 from tirscript.ir.graph_ops.foreign import new_memory
 from tirscript.ir.span import Span
+from tirscript.ir.words import counted
 
 Args = Sequence[Any]
 Builtin = Callable[[Args, Span | None], Any]
@@ -44,7 +45,7 @@ def _match_shape(args: Args, span: Span | None) -> Any:
     value, heap, count, *rest = args
     shape, told = tuple(np.shape(value) if isinstance(value, np.ndarray) else value), rest[2 * count]
     if len(shape) != count:
-        _wrong(f"expected {count} dimensions, got {len(shape)}", span, told)
+        _wrong(f"expected {counted(count, 'dimension')}, got {len(shape)}", span, told)
     for at, size in enumerate(shape):
         what, number = rest[2 * at : 2 * at + 2]
         _matched(what, number, size, heap, f"dimension {at}", span, told)
@@ -84,7 +85,7 @@ def _check_tensor(args: Args, span: Span | None) -> Any:
     if not isinstance(value, np.ndarray):
         _wrong(f"expected a tensor, got {type(value).__name__}", span, told)
     if rank not in (-1, value.ndim):
-        _wrong(f"expected {rank} dimensions, got {value.ndim}", span, told)
+        _wrong(f"expected {counted(rank, 'dimension')}, got {value.ndim}", span, told)
     if kind and kind[0] is not None and numpy_dtype(dtype(kind[0])) != value.dtype:
         _wrong(f"expected {kind[0]}, got {value.dtype}", span, told)
     return ()
@@ -93,7 +94,7 @@ def _check_tensor(args: Args, span: Span | None) -> Any:
 def _check_shape(args: Args, span: Span | None) -> Any:
     value, rank, told = args
     if not isinstance(value, tuple) or rank not in (-1, len(value)):
-        _wrong(f"expected a shape of {rank} dimensions", span, told)
+        _wrong(f"expected a shape of {counted(rank, 'dimension')}", span, told)
     return ()
 
 

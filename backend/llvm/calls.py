@@ -16,6 +16,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFu
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import MatchBuffer
+from tirscript.ir.words import counted
 
 from . import memory
 from .sites import Report, outside
@@ -174,7 +175,13 @@ def call_function(g: Codegen, call: CallFunction) -> str:
         )
     if len(call.args) != len(callee.params):
         raise DiagnosticError(
-            [error("T101", f"`{callee.name}` takes {len(callee.params)} arguments, not {len(call.args)}", span)]
+            [
+                error(
+                    "T101",
+                    f"`{callee.name}` takes {counted(len(callee.params), 'argument')}, not {len(call.args)}",
+                    span,
+                )
+            ]
         )
     return _Binding(g, call, callee, span).call()
 
@@ -334,7 +341,7 @@ class _Binding:
             strides = tuple(stride for stride, kept in zip(strides, keep, strict=True) if kept)
         if len(dims) != param.ndim:
             given = f"what is passed has {len(dims)}"
-            what = f"`{param.name}` of `{self.callee.name}` has {param.ndim} dimensions, but {given}"
+            what = f"`{param.name}` of `{self.callee.name}` has {counted(param.ndim, 'dimension')}, but {given}"
             raise self.wrong(what, "T207", ADDRESS_ALONE if param in self.matched.values() else None)
         return dims, strides
 

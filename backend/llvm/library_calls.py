@@ -9,6 +9,7 @@ from tirscript.backend.runtime.library import c_library
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Expr, StringImm
 from tirscript.ir.op import const
+from tirscript.ir.words import counted
 
 from . import memory
 from .linking import library_symbol
@@ -72,8 +73,7 @@ class _LibraryCall:
             self.wrong(at, f"a buffer of {buffer.dtype}")
         if one.shape is not None:
             if len(one.shape) != buffer.ndim:
-                plural = "" if buffer.ndim == 1 else "s"
-                self.wrong(at, f"a buffer of {buffer.ndim} dimension{plural}")
+                self.wrong(at, f"a buffer of {counted(buffer.ndim, 'dimension')}")
             for axis, (want, got) in enumerate(zip(one.shape, place.dims, strict=True)):
                 wanted = self.sizes.setdefault(want, got) if isinstance(want, str) else str(want)
                 self.same(at, axis, wanted, got)

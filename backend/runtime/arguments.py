@@ -27,7 +27,7 @@ from tirscript.ir import (
     recursion_room,
     suggest,
 )
-from tirscript.ir.words import with_article
+from tirscript.ir.words import arguments_named, counted, parenthesized, with_article
 from tirscript.ir.written import written_params
 
 from .arrays import ArrayProblem, address_of, as_array, plain_array
@@ -104,9 +104,7 @@ def buffer_of(func: PrimFunc, param: Param) -> Buffer | None:
 def _assign(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[Param, Any]:
     params = func.params
     names = [_param_name(func, param) for param in params]
-    wanted = (
-        f"{len(params)} argument{'' if len(params) == 1 else 's'} ({', '.join(names)})" if params else "no arguments"
-    )
+    wanted = arguments_named(names)
     if len(args) > len(params):
         raise DiagnosticError([error("T301", f"`{func.name}` takes {wanted}, but {len(args)} are given", func.span)])
     given: dict[Param, Any] = dict(zip(params, args, strict=False))
@@ -245,8 +243,8 @@ def _actual(array: np.ndarray[Any, Any], buffer: Buffer) -> Actual:
     if lanes != 1:
         if array.ndim != buffer.ndim + 1 or shape[-1] != lanes:
             raise ArrayProblem(
-                f"{_dims(buffer.ndim + 1)}, the last of {lanes} lanes, for elements of {buffer.dtype}",
-                f"an array of shape {_tuple(array.shape)}",
+                f"{counted(buffer.ndim + 1, 'dimension')}, the last of {lanes} lanes, for elements of {buffer.dtype}",
+                f"an array of shape {parenthesized(array.shape)}",
             )
         if strides[-1] != array.itemsize:
             raise ArrayProblem(
@@ -257,8 +255,8 @@ def _actual(array: np.ndarray[Any, Any], buffer: Buffer) -> Actual:
         shape, strides = shape[:-1], strides[:-1]
     elif array.ndim != buffer.ndim:
         raise ArrayProblem(
-            f"{_dims(buffer.ndim)}, of shape {shape_words(buffer)}",
-            f"{_dims(array.ndim)}, of shape {_tuple(array.shape)}",
+            f"{counted(buffer.ndim, 'dimension')}, of shape {shape_words(buffer)}",
+            f"{counted(array.ndim, 'dimension')}, of shape {parenthesized(array.shape)}",
         )
     size = array.itemsize * lanes
     for count, stride in zip(shape, strides, strict=True):
@@ -271,18 +269,9 @@ def _actual(array: np.ndarray[Any, Any], buffer: Buffer) -> Actual:
     return Actual(tuple(shape), tuple([stride // size for stride in strides]))
 
 
-def _dims(count: int) -> str:
-    return f"{count} dimension{'' if count == 1 else 's'}"
-
-
-def _tuple(values: Sequence[Any]) -> str:
-    inside = ", ".join(map(str, values))
-    return f"({inside},)" if len(values) == 1 else f"({inside})"
-
-
 def shape_words(buffer: Buffer) -> str:
     """A buffer's shape as the user wrote it: `(n, 4)`."""
-    return _tuple([expr_words(dim) for dim in buffer.shape])
+    return parenthesized([expr_words(dim) for dim in buffer.shape])
 
 
 def expr_words(expr: Expr) -> str:
@@ -397,21 +386,20 @@ def _check_buffer(
         words = shape_words(buffer)
         known = dict.fromkeys(var for dim in bad for var in free_vars(buffer.shape[dim]))
         because = [origin.get(var, f"`{var.name}` is {values[var]}") for var in known]
-        plain = _tuple(["?" if size is None else size for size in want])
+        plain = parenthesized(["?" if size is None else size for size in want])
         expected = f"shape {words}" if words == plain else f"shape {words} = {plain}"
-        report(
-            buffer, f"expected {expected}, got {_tuple(actual.shape)}" + (f"; {', '.join(because)}" if because else "")
-        )
+        why = f"; {', '.join(because)}" if because else ""
+        report(buffer, f"expected {expected}, got {parenthesized(actual.shape)}{why}")
         return
     empty = 0 in actual.shape
     if buffer.strides is None:
         step = 1
         for size, stride in zip(reversed(actual.shape), reversed(actual.strides), strict=True):
             if size != 1 and stride != step and not empty:
+                got = f"strides {parenthesized(actual.strides)} for shape {parenthesized(actual.shape)} (in elements)"
                 report(
                     buffer,
-                    "expected an array without gaps in row-major order, "
-                    f"got strides {_tuple(actual.strides)} for shape {_tuple(actual.shape)} (in elements)",
+                    f"expected an array without gaps in row-major order, got {got}",
                     "pass `numpy.ascontiguousarray(array)`, "
                     "or declare the strides: `T.match_buffer(a, shape, strides=(s, 1))`",
                 )

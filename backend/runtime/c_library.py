@@ -29,6 +29,7 @@ from msgspec import Struct
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.span import Span
+from tirscript.ir.words import counted
 
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -115,10 +116,8 @@ class CFunction:
     def check_count(self, count: int, span: Span | None) -> None:
         """Raise unless a call has as many arguments as the signature takes."""
         if count != len(self.given):
-            plural = "" if len(self.given) == 1 else "s"
-            raise DiagnosticError(
-                [error("T101", f"`{self.name}` takes {len(self.given)} argument{plural}, not {count}", span)]
-            )
+            takes = counted(len(self.given), "argument")
+            raise DiagnosticError([error("T101", f"`{self.name}` takes {takes}, not {count}", span)])
 
     def wrong(self, at: int, got: str, span: Span | None) -> DiagnosticError:
         """What to raise for an argument that is not what the signature says."""

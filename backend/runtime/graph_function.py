@@ -21,6 +21,7 @@ from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 from tirscript.ir.rewrite import walk
+from tirscript.ir.words import arguments_named
 
 from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, unpacking
@@ -86,7 +87,7 @@ class GraphFunction:
             return args
         names = [param.name for param in params]
         if len(args) > len(params):
-            self._wrong(f"takes {_arguments(names)}, but {len(args)} are given")
+            self._wrong(f"takes {arguments_named(names)}, but {len(args)} are given")
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
@@ -99,7 +100,7 @@ class GraphFunction:
         if missing:
             verb = "is" if len(missing) == 1 else "are"
             words = ", ".join(f"`{name}`" for name in missing)
-            self._wrong(f"takes {_arguments(names)}, but {words} {verb} missing", unpacking(args, len(names)))
+            self._wrong(f"takes {arguments_named(names)}, but {words} {verb} missing", unpacking(args, len(names)))
         return [given[name] for name in names]
 
     def _apart(self, value: Any, kind: GraphType, name: str) -> Iterator[Any]:
@@ -175,10 +176,6 @@ class GraphFunction:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else "_"
-
-
-def _arguments(names: list[str]) -> str:
-    return f"{len(names)} argument{'' if len(names) == 1 else 's'} ({', '.join(names)})" if names else "no arguments"
 
 
 def _describe(value: Any) -> str:

@@ -30,7 +30,7 @@ from ..graph import (
 )
 from ..node import NO_ATTRS, Attrs
 from ..op import fail
-from ..words import words
+from ..words import counted, words
 from .table import REQUIRED, GraphOp, Parameter
 
 
@@ -73,7 +73,7 @@ def _bound(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[s
         if len(args) > 1 and isinstance(args[0], GraphExpr) and isinstance(args[1], GraphExpr):
             raise fail("T032", f"the tensors of `{op.spelling}` are one argument", f"a list: `{op.spelling}([x, y])`")
     if len(args) > len(names):
-        takes = f"{len(names)} argument{'s' if len(names) != 1 else ''}"
+        takes = counted(len(names), "argument")
         raise fail("T101", f"`{op.spelling}` takes {takes}, not {len(args)}", signature(op))
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
@@ -151,7 +151,8 @@ def _tensor(value: Any, like: DType | None) -> GraphExpr:
         return GraphConst(constant(float(value) if own.is_float else value, own))
     if isinstance(value, ConstantTensor) or hasattr(value, "__array_interface__"):
         return GraphConst(constant(value))
-    raise fail("T032", f"this is a tensor, not {words(value)}")
+    hint = "`G.const(values, dtype)` makes a tensor of numbers" if isinstance(value, (list, tuple)) else None
+    raise fail("T032", f"this is a tensor, not {words(value)}", hint)
 
 
 def _tensors(value: Any, like: DType | None) -> GraphExpr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..graph import GraphType, ObjectType, OpCall, TupleExpr, TupleType
 from ..op import fail
+from ..words import counted
 from .attrs import attr, integers, text
 from .rules import Types
 from .table import GraphOp, Parameter, register
@@ -39,7 +40,7 @@ def told_in_place(call: OpCall, types: Types) -> GraphType:
     if len(set(inside)) != len(inside):
         raise fail("T032", f"`inplace_indices` names an argument twice: {list(places)}")
     if call.types and len(places) != len(call.types):
-        results = f"{len(call.types)} result{'s' if len(call.types) != 1 else ''}"
+        results = counted(len(call.types), "result")
         raise fail("T032", f"the call has {results}, and `inplace_indices` has {len(places)}", "one for each result")
     return told(call, types)
 

@@ -11,6 +11,7 @@ from ..expr import Const, Expr, const
 from ..graph import GraphType, ObjectType, OpCall, PrimType, PrimValue, TensorType
 from ..op import OPS
 from ..op import cast as cast_to
+from ..words import counted
 from . import dims
 from .attrs import DTYPE, DTYPE_OF_ARGUMENT, attr, element_type
 from .kernel import Legalize, T, element, kernel
@@ -57,7 +58,11 @@ def _infer_full(call: OpCall, types: Types) -> GraphType:
 def _scalar(call: OpCall, types: Types, at: int) -> TensorType:
     fill = tensor(call, types, at)
     if fill.rank not in (None, 0):
-        refuse(call, f"`fill_value` is a scalar, not a tensor of {fill.rank} dimensions", "take one element of it")
+        refuse(
+            call,
+            f"`fill_value` is a scalar, not a tensor of {counted(fill.rank, 'dimension')}",
+            "take one element of it",
+        )
     return fill
 
 
@@ -322,7 +327,7 @@ def _infer_eye(call: OpCall, types: Types) -> GraphType:
 def _infer_eye_like(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     if kind.rank not in (None, 2):
-        refuse(call, f"`x` is a matrix, not a tensor of {kind.rank} dimensions")
+        refuse(call, f"`x` is a matrix, not a tensor of {counted(kind.rank, 'dimension')}")
     return like(kind, dtype=call.attrs["dtype"] or kind.dtype)
 
 

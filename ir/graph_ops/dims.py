@@ -14,6 +14,7 @@ from ..dtype import INT64
 from ..expr import Const, Expr, Var, const
 from ..op import OPS, fail
 from ..rewrite import walk
+from ..words import parenthesized
 
 Shape = tuple[Expr, ...]
 _MOST = (1 << 40) - 1
@@ -150,8 +151,7 @@ def product(values: Iterable[Expr]) -> Expr:
 def text(value: Any) -> str:
     """A dimension or shape as messages show it: `(n, 4)`."""
     if isinstance(value, (tuple, list)):
-        shown = [text(one) for one in value]
-        return f"({shown[0]},)" if len(shown) == 1 else f"({', '.join(shown)})"
+        return parenthesized(map(text, value))
     if type(value) is Const:
         return str(value.value)
     return value.name if type(value) is Var else plain(value)

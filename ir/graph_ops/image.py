@@ -15,6 +15,7 @@ from ..expr import BufferLoad, Const, Expr, const
 from ..graph import GraphType, OpCall
 from ..op import OPS
 from ..op import cast as cast_to
+from ..words import counted
 from . import dims
 from .attrs import OUT_DTYPE, attr, boolean, integer, one_of, real, reals, text
 from .axes import SPACE, by_letter, check_layout
@@ -332,7 +333,7 @@ def _infer_grid_sample(call: OpCall, types: Types) -> GraphType:
     if call.attrs["method"] == "bicubic" and rank == 3:
         refuse(call, "`method` is 'bicubic', which is of two dimensions", "take 'bilinear'", "T032")
     if grid.rank not in (None, kind.rank):
-        refuse(call, f"`data` has {kind.rank} dimensions and `grid` {grid.rank}")
+        refuse(call, f"`data` has {counted(kind.rank, 'dimension')} and `grid` {grid.rank}")
     if kind.shape is None or grid.shape is None:
         return of_rank(kind.rank, kind.dtype, kind.vdevice)
     found = by_letter(layout, kind.shape)

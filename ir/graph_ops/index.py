@@ -10,6 +10,7 @@ from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType, PrimValue, TensorType, TupleType
 from ..op import OPS
 from ..op import cast as cast_to
+from ..words import counted
 from . import computed_sizes, dims
 from .attrs import attr, boolean, integer, one_of
 from .kernel import T, element, kernel, size
@@ -63,7 +64,11 @@ def _infer_take(call: OpCall, types: Types) -> GraphType:
     axis = call.attrs["axis"]
     if axis is None:
         if kind.rank not in (None, 1):
-            refuse(call, f"`axis` is None, which is for vectors, not for {kind.rank} dimensions", "give it: `axis=0`")
+            refuse(
+                call,
+                f"`axis` is None, which is for vectors, not for {counted(kind.rank, 'dimension')}",
+                "give it: `axis=0`",
+            )
         axis = 0
     elif kind.rank is not None:
         axis = axis_of(call, axis, kind.rank)
@@ -172,7 +177,7 @@ register(
 def _infer_gather_elements(call: OpCall, types: Types) -> GraphType:
     kind, indices = tensor(call, types, 0), tensor(call, types, 1, INTS)
     if kind.rank is not None and indices.rank is not None and kind.rank != indices.rank:
-        refuse(call, f"`data` has {kind.rank} dimensions and `indices` {indices.rank}", "they have as many")
+        refuse(call, f"`data` has {counted(kind.rank, 'dimension')} and `indices` {indices.rank}", "they have as many")
     if kind.rank is not None:
         axis = axis_of(call, call.attrs["axis"], kind.rank)
         if kind.shape is not None and indices.shape is not None:
@@ -229,7 +234,10 @@ def _infer_gather_nd(call: OpCall, types: Types) -> GraphType:
     if depth is None:
         return TensorType(None, kind.dtype, None, kind.vdevice)
     if depth + batch > len(kind.shape):
-        refuse(call, f"`indices` holds {depth} indices, and `data` has {len(kind.shape) - batch} dimensions for them")
+        refuse(
+            call,
+            f"`indices` holds {depth} indices, and `data` has {counted(len(kind.shape) - batch, 'dimension')} for them",
+        )
     for at in range(batch):
         equal_dims(call, kind.shape[at], indices.shape[at], f"dimension {at} of `data` and `indices`, a batch, differs")
     return TensorType((*indices.shape[:-1], *kind.shape[batch + depth :]), kind.dtype, None, kind.vdevice)
@@ -279,7 +287,7 @@ def _infer_index_tensor(call: OpCall, types: Types) -> GraphType:
     if found is None:
         return TensorType(None, kind.dtype, None, kind.vdevice)
     if kind.rank is not None and len(found) > kind.rank:
-        refuse(call, f"{len(found)} tensors of indices for {kind.rank} dimensions")
+        refuse(call, f"{len(found)} tensors of indices for {counted(kind.rank, 'dimension')}")
     for at, one in enumerate(found):
         if one.dtype is not None and not one.dtype.is_int:
             refuse(call, f"field {at} of `indices` is of {one.dtype}", "indices are integers", "T105")

@@ -38,6 +38,7 @@ from ..module import Module
 from ..node import recursion_room
 from ..op import fail
 from ..rewrite import refresh, substitute
+from ..words import counted
 from . import dims
 from .rules import describe, located
 
@@ -79,7 +80,7 @@ def _item(expr: TupleItem, module: Module | None) -> GraphType:
         raise fail("T104", f"this is {describe(kind)}, which has no fields")
     if not 0 <= expr.index < len(kind.fields):
         count = len(kind.fields)
-        has = f"{count} field{'s' if count != 1 else ''}"
+        has = counted(count, "field")
         raise fail("T113", f"field {expr.index} of a tuple of {has}", f"the last one is {count - 1}" if count else None)
     return kind.fields[expr.index]
 
@@ -126,7 +127,7 @@ def _call(expr: FunctionCall, module: Module | None) -> GraphType:
     given = [_type_of(one, module) for one in expr.args]
     name = expr.function.function if type(expr.function) is FunctionRef else "the function"
     if len(given) != len(kind.params):
-        takes = f"{len(kind.params)} argument{'s' if len(kind.params) != 1 else ''}"
+        takes = counted(len(kind.params), "argument")
         raise fail("T101", f"`{name}` takes {takes}, not {len(given)}")
     return result_for(kind, given, name)
 
@@ -167,13 +168,13 @@ def _match_tensors(want: TensorType, have: TensorType, bound: dict[Var, Expr], w
     if want.dtype is not None and have.dtype is not None and want.dtype is not have.dtype:
         raise fail("T105", f"{what} is a tensor of {want.dtype}, not of {have.dtype}", f'`x.astype("{want.dtype}")`')
     if want.rank is not None and have.rank is not None and want.rank != have.rank:
-        raise fail("T207", f"{what} must have {want.rank} dimension{'s' if want.rank != 1 else ''}, not {have.rank}")
+        raise fail("T207", f"{what} must have {counted(want.rank, 'dimension')}, not {have.rank}")
     _match_dims(want.shape, have.shape, bound, what)
 
 
 def _match_shapes(want: ShapeType, have: ShapeType, bound: dict[Var, Expr], what: str) -> None:
     if want.rank is not None and have.rank is not None and want.rank != have.rank:
-        raise fail("T207", f"{what} must be a shape of {want.rank} dimensions, not {have.rank}")
+        raise fail("T207", f"{what} must be a shape of {counted(want.rank, 'dimension')}, not {have.rank}")
     _match_dims(want.values, have.values, bound, what)
 
 

@@ -11,6 +11,7 @@ from ..expr import Call, Const, Expr, Var, const
 from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
 from ..index_map import IndexMap
 from ..op import cast as cast_to
+from ..words import counted
 from . import computed_sizes, dims
 from .attrs import attr, index_map, integer, number, one_of
 from .create import generated
@@ -44,7 +45,8 @@ def _infer_layout(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     mapping: IndexMap = call.attrs["index_map"]
     if kind.rank is not None and len(mapping.params) != kind.rank:
-        refuse(call, f"`index_map` takes {len(mapping.params)} indices, and the tensor has {kind.rank} dimensions")
+        takes, has = counted(len(mapping.params), "index"), counted(kind.rank, "dimension")
+        refuse(call, f"`index_map` takes {takes}, and the tensor has {has}")
     shape = None if kind.shape is None else _mapped_shape(mapping, kind.shape)
     if shape is None:
         return of_rank(len(mapping.indices), kind.dtype, kind.vdevice)
@@ -193,7 +195,7 @@ def _infer_collapse(call: OpCall, types: Types) -> GraphType:
         shape = target_shape(call, types, 1)
         rank, values = shape.rank, shape.values
     if kind.rank is not None and rank is not None and rank > kind.rank:
-        refuse(call, f"a tensor of {kind.rank} dimensions is not collapsed to {rank}")
+        refuse(call, f"a tensor of {counted(kind.rank, 'dimension')} is not collapsed to {rank}")
     if kind.shape is not None and values is not None:
         for have, want in zip(reversed(kind.shape), reversed(values), strict=False):
             if dims.number(want) != 1 and dims.differ(have, want):

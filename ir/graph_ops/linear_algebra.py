@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import DType
 from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType
+from ..words import counted
 from . import dims
 from .attrs import OUT_DTYPE, attr, text
 from .kernel import T, kernel, part, size
@@ -273,7 +274,12 @@ class Subscripts:
             if "..." in operand and rank is not None:
                 self.extra[at] = max(rank - count, 0)
             if rank is not None and rank != count + self.extra[at]:
-                refuse(call, f"`{operand}` names {count} dimensions of operand {at}, which has {rank}", None, "T032")
+                refuse(
+                    call,
+                    f"`{operand}` names {counted(count, 'dimension')} of operand {at}, which has {rank}",
+                    None,
+                    "T032",
+                )
         return "0123456789"[: max(self.extra, default=0)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphExpr, GraphType, OpCall, TensorType
 from ..op import fail
+from ..words import counted
 from . import dims
 from .attrs import AXES, AXIS, attr, integer, integers
 from .infer import type_of
@@ -324,7 +325,7 @@ def _infer_broadcast_to(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     target = target_shape(call, types, 1)
     if kind.rank is not None and target.rank is not None and target.rank < kind.rank:
-        refuse(call, f"a tensor of {kind.rank} dimensions does not broadcast to {target.rank}")
+        refuse(call, f"a tensor of {counted(kind.rank, 'dimension')} does not broadcast to {target.rank}")
     if kind.shape is not None and target.values is not None:
         for have, want in zip(reversed(kind.shape), reversed(target.values), strict=False):
             if dims.number(have) != 1 and dims.differ(have, want):

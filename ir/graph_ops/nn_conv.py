@@ -12,6 +12,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
+from ..words import counted
 from . import dims
 from .attrs import OUT_DTYPE, attr, borders, each, integer, text
 from .axes import (
@@ -339,7 +340,7 @@ for _rank in (1, 2, 3):
             f"nn.conv{_rank}d",
             parameters(_rank, "OI" + SPACE[_rank]),
             infer,
-            f"A convolution over {_rank} dimension{'s' if _rank > 1 else ''}.",
+            f"A convolution over {counted(_rank, 'dimension')}.",
             f"G.nn.conv{_rank}d({EXAMPLES[_rank][0]}, padding={[1] * 2 * _rank})",
             reference=_np_conv,
             complete=out_layout,

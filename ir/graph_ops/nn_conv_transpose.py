@@ -14,6 +14,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphConst, GraphExpr, OpCall
 from ..op import OPS
+from ..words import counted
 from .attrs import attr, each
 from .axes import SPACE, arranged, by_letter, placed, rearranged, space_of
 from .kernel import T, kernel, part
@@ -323,7 +324,7 @@ for _rank in (1, 2, 3):
             f"nn.conv{_rank}d_transpose",
             parameters(_rank, "IO" + SPACE[_rank], attr("output_padding", each(_rank), (0,) * _rank)),
             infer,
-            f"The transpose of a convolution over {_rank} dimension{'s' if _rank > 1 else ''}: each element is spread.",
+            f"The transpose of a convolution over {counted(_rank, 'dimension')}: each element is spread.",
             f"G.nn.conv{_rank}d_transpose({EXAMPLES[_rank][1]}, strides={[2] * _rank})",
             reference=_np_transposed,
             complete=out_layout,

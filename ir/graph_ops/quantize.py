@@ -9,6 +9,7 @@ from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
 from ..op import cast as cast_to
+from ..words import counted
 from .attrs import attr, element_type, integer
 from .kernel import elementwise
 from .reference import converted, numpy_dtype
@@ -23,7 +24,7 @@ def _check(call: OpCall, kind: TensorType, types: Types) -> None:
         one = tensor(call, types, at, FLOATS if at == 1 else ())
         name = call.op.values[at].name
         if one.rank not in (None, 0, 1):
-            refuse(call, f"`{name}` is a scalar or a vector, not of {one.rank} dimensions")
+            refuse(call, f"`{name}` is a scalar or a vector, not of {counted(one.rank, 'dimension')}")
         if one.rank == 1 and kind.rank is not None:
             axis = axis_of(call, call.attrs["axis"], kind.rank)
             if kind.shape is not None and one.shape is not None:

@@ -15,6 +15,7 @@ from ..dtype import DType
 from ..expr import Expr
 from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, StringValue, TensorType, TupleType
 from ..op import fail, join
+from ..words import counted
 from . import dims
 from .dims import Shape
 
@@ -135,7 +136,7 @@ def of_rank(rank: int | None, dtype: DType | None, vdevice: str | None = None) -
 def axis_of(call: OpCall, axis: int, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; T207 where the tensor has none of that number."""
     if not -rank <= axis < rank:
-        has = f"{rank} dimension{'s' if rank != 1 else ''}"
+        has = counted(rank, "dimension")
         ends = f"it is from {-rank} to {rank - 1}" if rank else "a scalar has no axis"
         refuse(call, f"`{what}` is {axis}, but the tensor has {has}", ends)
     return axis % rank if rank else 0
@@ -155,7 +156,7 @@ def rank_of(call: OpCall, kind: TensorType, at: int, *ranks: int) -> None:
     """T207 unless the tensor has one of these numbers of dimensions, or an unknown one."""
     if kind.rank is not None and kind.rank not in ranks:
         wanted = " or ".join(map(str, ranks))
-        shown = dims.text(kind.shape) if kind.shape is not None else f"of {kind.rank} dimensions"
+        shown = dims.text(kind.shape) if kind.shape is not None else f"of {counted(kind.rank, 'dimension')}"
         wanted += " dimension" if wanted == "1" else " dimensions"
         refuse(call, f"`{name_of(call, at)}` must have {wanted}, not {kind.rank}: {shown}")
 

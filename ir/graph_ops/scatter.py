@@ -8,6 +8,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall
 from ..op import OPS
+from ..words import counted
 from . import dims
 from .attrs import attr, boolean, integer, one_of
 from .extents import Equal
@@ -61,7 +62,7 @@ def _infer_elements(call: OpCall, types: Types) -> GraphType:
     _check_updates(call, types, 2)
     for name, one in (("indices", indices), ("updates", updates)):
         if kind.rank is not None and one.rank is not None and one.rank != kind.rank:
-            refuse(call, f"`data` has {kind.rank} dimensions and `{name}` {one.rank}", "they have as many")
+            refuse(call, f"`data` has {counted(kind.rank, 'dimension')} and `{name}` {one.rank}", "they have as many")
     if kind.rank is not None:
         axis = axis_of(call, call.attrs["axis"], kind.rank)
         for at, (a, b) in enumerate(zip(kind.shape or (), indices.shape or (), strict=False)):
@@ -163,7 +164,7 @@ def _infer_nd(call: OpCall, types: Types) -> GraphType:
     if depth is None:
         return like(kind)
     if depth > len(kind.shape):
-        refuse(call, f"`indices` holds {depth} indices, and `data` has {len(kind.shape)} dimensions")
+        refuse(call, f"`indices` holds {depth} indices, and `data` has {counted(len(kind.shape), 'dimension')}")
     wanted = (*indices.shape[:-1], *kind.shape[depth:])
     if len(wanted) != len(updates.shape):
         refuse(call, f"`updates` is {dims.text(updates.shape)}, not {dims.text(wanted)}")
@@ -224,7 +225,7 @@ def _infer_put(call: OpCall, types: Types) -> GraphType:
     if found is None:
         return like(kind)
     if kind.rank is not None and len(found) > kind.rank:
-        refuse(call, f"{len(found)} tensors of indices for {kind.rank} dimensions")
+        refuse(call, f"{len(found)} tensors of indices for {counted(kind.rank, 'dimension')}")
     for at, one in enumerate(found):
         if one.dtype is not None and not one.dtype.is_int:
             refuse(call, f"field {at} of `indices` is of {one.dtype}", "indices are integers", "T105")

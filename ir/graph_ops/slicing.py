@@ -9,6 +9,7 @@ from typing import Any
 from ..expr import Expr, const
 from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorType, TupleType
 from ..op import OPS
+from ..words import counted
 from . import computed_sizes, dims
 from .attrs import attr, boolean, integer, integers, one_of, real
 from .extents import Equal
@@ -163,7 +164,7 @@ class Slices:
         if axes is None or begin is None or end is None or strides is None or self.rank is None:
             return
         if not len(axes) == len(begin) == len(end) or (strides and len(strides) != len(axes)):
-            counts = f"{len(axes)} axes, {len(begin)} begins, {len(end)} ends"
+            counts = f"{counted(len(axes), 'axis')}, {counted(len(begin), 'begin')}, {counted(len(end), 'end')}"
             refuse(call, f"the tuples differ in length: {counts}", "each axis has one of each")
         numbers = [None if one is None else dims.number(one) for one in axes]
         if None in numbers:
@@ -323,7 +324,7 @@ def _infer_scatter(call: OpCall, types: Types) -> GraphType:
     kind, source = tensor(call, types, 0), tensor(call, types, 1)
     common_dtype(call, (kind, source), ("`input_tensor`", "`src`"))
     if kind.rank is not None and source.rank is not None and kind.rank != source.rank:
-        refuse(call, f"`input_tensor` has {kind.rank} dimensions and `src` {source.rank}")
+        refuse(call, f"`input_tensor` has {counted(kind.rank, 'dimension')} and `src` {source.rank}")
     if kind.shape is None or kind.rank is None:
         return like(kind)
     axis = axis_of(call, call.attrs["axis"], kind.rank)
@@ -423,7 +424,11 @@ def _infer_pad(call: OpCall, types: Types) -> GraphType:
     if len(width) % 2:
         refuse(call, f"`pad_width` has {len(width)} numbers", "two for each dimension: before and after", "T032")
     if kind.rank is not None and len(width) != 2 * kind.rank:
-        refuse(call, f"`pad_width` has {len(width)} numbers for {kind.rank} dimensions", "two for each dimension")
+        refuse(
+            call,
+            f"`pad_width` has {len(width)} numbers for {counted(kind.rank, 'dimension')}",
+            "two for each dimension",
+        )
     if kind.shape is None:
         return like(kind)
     return like(

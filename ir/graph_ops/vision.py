@@ -10,6 +10,7 @@ from ..expr import BufferLoad, Expr, const
 from ..graph import GraphType, OpCall, TensorType
 from ..op import OPS
 from ..op import cast as cast_to
+from ..words import counted
 from . import dims
 from .attrs import attr, boolean, each, element_type, integer, one_of, real, text
 from .axes import by_letter, check_layout
@@ -271,7 +272,9 @@ def _infer_nll_loss(call: OpCall, types: Types) -> GraphType:
         rank_of(call, weights, 2, 1)
     if kind.rank is not None and targets.rank not in (None, kind.rank - 1):
         refuse(
-            call, f"`predictions` has {kind.rank} dimensions and `targets` {targets.rank}", "targets have no classes"
+            call,
+            f"`predictions` has {counted(kind.rank, 'dimension')} and `targets` {targets.rank}",
+            "targets have no classes",
         )
     if kind.shape is not None:
         rest = (*kind.shape[:1], *kind.shape[2:]) if len(kind.shape) > 1 else ()

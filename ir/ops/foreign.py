@@ -14,6 +14,7 @@ from typing import Any
 from ..dtype import DType, dtype
 from ..expr import Call, Expr
 from ..op import ANY, FOREIGN, Op, as_expr, fail
+from ..words import counted
 
 _MANY = 1 << 16
 
@@ -35,7 +36,7 @@ def _foreign(
         count = len(values) - (result in ("first", "last"))  # the dtype is spelt beside the arguments
         if not low <= count <= high:
             wanted = low if low == high else f"{low} or more"
-            raise fail("T101", f"`T.{name}` takes {wanted} arguments, not {max(count, 0)}")
+            raise fail("T101", f"`T.{name}` takes {counted(wanted, 'argument')}, not {max(count, 0)}")
         return _call(entry, result, values)
 
     entry = FOREIGN[name] = Op(

@@ -41,6 +41,7 @@ from ..module import Module
 from ..rewrite import children, definitions, walk
 from ..span import Span
 from ..stmt import Stmt
+from ..words import counted, parenthesized
 from ..written import only_reads, written_params
 from .places import bad_function_attrs, in_order, pointing
 
@@ -86,7 +87,9 @@ class GraphVerifier:
         self.value(func.value, func)
         self.leaf(func.value, func)
         self.type(func.result, func)
-        self.fits(func.value, func.result, f"what `{func.name or 'the function'}` returns", func)
+        said = func.result if func.result.span is not None else func
+        name = f"`{func.name}`" if func.name else "the function"
+        self.fits(func.value, func.result, f"what {name} returns", said)
         for name, why, hint in bad_function_attrs(func.attrs):
             self.report("T210", f"attribute {name} of the function: {why}", func, hint=hint)
         self.scope, self.symbols = scope, symbols
@@ -262,8 +265,7 @@ class GraphVerifier:
         kernel = None if isinstance(call, OpCall) else self.kernel(call)
         written = None
         if kernel is not None and kernel.returns is None:
-            given = ", ".join(arg.name if type(arg) is GraphVar else "..." for arg in call.args)
-            given = f"({given},)" if len(call.args) == 1 else f"({given})"
+            given = parenthesized(arg.name if type(arg) is GraphVar else "..." for arg in call.args)
             written = f"what a tensor function writes is given by `G.call_tir(cls.{kernel.name}, {given})`"
         if self.flow is not None:
             hint = "put it before or behind the dataflow, and say that the function has effects: `pure=False`"
@@ -349,8 +351,8 @@ class GraphVerifier:
         notes = pointing(callee.span, f"`{callee.name}` is here")
         if len(call.types) != len(expected):
             count, results = len(callee.params) - len(expected), len(call.types)
-            passed = f"{count} argument{'s' if count != 1 else ''} and {results} result{'s' if results != 1 else ''}"
-            message = f"`{callee.name}` has {len(callee.params)} parameters, but {passed} stand here"
+            passed = f"{counted(count, 'argument')} and {counted(results, 'result')}"
+            message = f"`{callee.name}` has {counted(len(callee.params), 'parameter')}, but {passed} stand here"
             self.report("T101", message, call, notes=notes, hint=Signature(callee).order())
             return False
         for at, (told, known) in enumerate(zip(call.types, expected, strict=True)):

@@ -16,6 +16,7 @@ from ..node import nodes_in, shape_of
 from ..scopes import scope_advice
 from ..span import Span
 from ..stmt import Block, For, MatchBuffer, ScalarDecl, Stmt
+from ..words import counted
 from .bindings import Bindings
 from .places import bad_attrs, bad_function_attrs, binding_parts, first_place, named, place_of, pointing, spot
 from .size import FEW, too_large
@@ -186,11 +187,8 @@ class Scopes:
             extents.append(value if type(value) is int else None)
         if buffer.strides is not None:
             if len(buffer.strides) != len(extents):
-                self.report(
-                    "T207",
-                    f"the buffer `{buffer.name}` has {len(extents)} dimensions and {len(buffer.strides)} strides",
-                    at,
-                )
+                dims, strides = counted(len(extents), "dimension"), counted(len(buffer.strides), "stride")
+                self.report("T207", f"the buffer `{buffer.name}` has {dims} and {strides}", at)
             for stride in buffer.strides:
                 self.integer(stride, f"a stride of the buffer `{buffer.name}`", at, "T207")
         if buffer.elem_offset is not None:

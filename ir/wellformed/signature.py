@@ -9,6 +9,7 @@ from ..buffer import Buffer
 from ..dtype import BOOL, DType, dtype
 from ..expr import BufferRegion, Const, Var, round_float
 from ..op import _ACCEPTS, _WORDS, Op, integer_problem
+from ..words import counted
 
 # code, message, the way out
 Problem = tuple[str, str, str | None]
@@ -19,8 +20,7 @@ def call_problem(op: Op, kinds: Sequence[DType], result: DType) -> Problem | Non
     low, high = op.arity
     if not low <= len(kinds) <= high:
         wanted = str(low) if low == high else f"at least {low}" if high >= 1 << 16 else f"{low} to {high}"
-        plural = "" if wanted.endswith("1") else "s"
-        return "T101", f"`{op.spelling}` takes {wanted} argument{plural}, not {len(kinds)}", None
+        return "T101", f"`{op.spelling}` takes {counted(wanted, 'argument')}, not {len(kinds)}", None
     special = _SPECIAL.get(op.name)
     if special is not None:
         return special(kinds[0], result)
@@ -82,7 +82,9 @@ def argument_problem(have: Any, param: Var | Buffer) -> str | None:
         if buffer.dtype is not param.dtype:
             return f"a buffer of {param.dtype}, but `{buffer.name}` is one of {buffer.dtype}"
         if param.ndim not in _ranks(have):
-            return f"a buffer of {param.ndim} dimensions, but `{buffer.name}` is given with {_ranks(have)[0]}"
+            return (
+                f"a buffer of {counted(param.ndim, 'dimension')}, but `{buffer.name}` is given with {_ranks(have)[0]}"
+            )
         return _shape_problem(have, param)
     if not isinstance(have, DType):
         return None if param.dtype.is_handle else f"{param.dtype}, not a buffer"

@@ -27,6 +27,7 @@ from ..func import PrimFunc
 from ..op import OPS
 from ..rewrite import walk
 from ..stmt import Block
+from ..words import counted
 from .places import is_undef, place_of, pointing, spot
 from .scopes import Scopes, Unresolved
 from .signature import argument_problem, bad_constant, call_problem
@@ -97,7 +98,7 @@ class Uses(Scopes):
         if not indices and known.ndim == 0:
             return buffer.dtype  # type: ignore[no-any-return]
         if len(indices) != known.ndim:
-            self.rank(node, buffer, len(indices), known.ndim, "indices")
+            self.rank(node, buffer, len(indices), known.ndim, "index")
         rules, undefs = self.rules, self.undefs
         kind: Any = INT32
         last = len(indices) - 1
@@ -147,10 +148,10 @@ class Uses(Scopes):
             )
 
     def rank(self, node: Any, buffer: Buffer, have: int, ndim: int, what: str) -> None:
-        wanted = f"{ndim} dimension{'s' if ndim != 1 else ''}"
+        given = f"{counted(have, what)} {'is' if have == 1 else 'are'} given"
         self.report(
             "T111",
-            f"`{buffer.name}` has {wanted}, but {have} {_ONE[what] + ' is' if have == 1 else what + ' are'} given",
+            f"`{buffer.name}` has {counted(ndim, 'dimension')}, but {given}",
             node,
             notes=self.declared(buffer),
         )
@@ -203,8 +204,7 @@ class Uses(Scopes):
         hint = f"indices do not wrap around; the last element is `{extent - 1}`" if odd < 0 < extent else None
         self.report(
             "T113",
-            f"index {odd} is outside of dimension {axis} of `{buffer.name}`, "
-            f"which has {extent} element{'s' if extent != 1 else ''}",
+            f"index {odd} is outside of dimension {axis} of `{buffer.name}`, which has {counted(extent, 'element')}",
             at,
             notes=self.declared(buffer),
             hint=hint,
@@ -265,7 +265,7 @@ class Uses(Scopes):
         if id(buffer) not in self.buffers:
             self.found.append(Unresolved(buffer, self.stmt))
         elif len(node.ranges) != len(buffer.shape):
-            self.rank(node, buffer, len(node.ranges), len(buffer.shape), "ranges")
+            self.rank(node, buffer, len(node.ranges), len(buffer.shape), "range")
         for part in node.ranges:
             self.range(part)
 
@@ -376,7 +376,7 @@ class Uses(Scopes):
     def arguments(self, node: CallFunction, callee: PrimFunc, given: list[Any]) -> None:
         notes = pointing(callee.span, f"`{callee.name}` is defined here")
         if len(given) != len(callee.params):
-            wanted = f"{len(callee.params)} argument{'s' if len(callee.params) != 1 else ''}"
+            wanted = counted(len(callee.params), "argument")
             self.report("T101", f"`{callee.name}` takes {wanted}, not {len(given)}", node, notes=notes)
             return
         for arg, have, param in zip(node.args, given, callee.params, strict=True):
@@ -393,7 +393,6 @@ class Uses(Scopes):
 
 _DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
 _LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
-_ONE = {"indices": "index", "ranges": "range"}
 _SPECIAL_CALLS: dict[str, Callable[[Uses, Call], None]] = {
     "undef": Uses.undef,
     "address_of": Uses.address,

@@ -9,6 +9,7 @@ from ..expr import CommReducer, Const, Reduce, Shuffle
 from ..index_map import IndexMap
 from ..stmt import For, LaunchThread
 from ..threads import is_thread, thread_hint
+from ..words import counted
 from .places import pointing, spot
 from .uses import Uses
 
@@ -55,9 +56,15 @@ class Values(Uses):
                 if len(group) == len(kinds):
                     self.same(have, kinds[at], what, spot(item, node))
         if len(node.init) not in (0, len(kinds)) or len(node.source) != len(kinds):
-            self.report("T210", f"a reduction of {len(kinds)} values has {len(node.source)} sources", node)
+            self.report(
+                "T210", f"a reduction of {counted(len(kinds), 'value')} has {counted(len(node.source), 'source')}", node
+            )
         if len(node.axes) != len(node.domains):
-            self.report("T210", f"a reduction has {len(node.axes)} axes and {len(node.domains)} domains", node)
+            self.report(
+                "T210",
+                f"a reduction has {counted(len(node.axes), 'axis')} and {counted(len(node.domains), 'domain')}",
+                node,
+            )
         if not 0 <= node.value_index < len(node.source):
             self.report("T210", f"a reduction has no value {node.value_index}", node)
             return None

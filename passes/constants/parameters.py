@@ -18,6 +18,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import AllocateConst, MatchBuffer, Stmt
+from tirscript.ir.words import counted
 from tirscript.ir.written import written_params
 
 from ..simplify import simplified
@@ -94,8 +95,7 @@ def _fit(func: PrimFunc, at: int, data: ConstantTensor, sizes: dict[Var, Expr]) 
     if buffer.dtype is not data.dtype:
         raise _wrong(func, f"`{buffer.name}` is of {buffer.dtype}, and the data of {data.dtype}", func.params[at])
     if buffer.ndim != data.ndim:
-        plural = "s" if buffer.ndim != 1 else ""
-        message = f"`{buffer.name}` has {buffer.ndim} dimension{plural}, and the data {data.ndim}"
+        message = f"`{buffer.name}` has {counted(buffer.ndim, 'dimension')}, and the data {data.ndim}"
         raise _wrong(func, message, func.params[at])
     for dim, size in zip(buffer.shape, data.shape, strict=True):
         if type(dim) is Var and dim not in sizes:

@@ -19,6 +19,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocateConst
+from tirscript.ir.words import counted
 
 from ..pipeline import prim_func_pass
 
@@ -56,7 +57,7 @@ class ConstantReport(Struct, frozen=True):
         name = f"{self.function}.{self.name}" if self.name else self.function
         return (
             f"{name}: {self.dtype} {shape}, {self.nbytes} bytes, {self.sparsity:.1%} zero, "
-            f"{self.values} value{'s' if self.values != 1 else ''}"
+            f"{counted(self.values, 'value')}"
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tirscript.ir.constant import room, strided
 from tirscript.ir.expr import Call, Const, Expr, Var
 from tirscript.ir.op import OPS
+from tirscript.ir.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,7 @@ def strided_copy(
         import numpy as np
 
         if len(elements) != math.prod(given):
-            raise ValueError(f"{len(elements)} elements, and not {math.prod(given)}")
+            raise ValueError(f"{counted(len(elements), 'element')}, and not {math.prod(given)}")
         if padding is not None:
             padded = np.full(wide, padding.value, elements.dtype)
             within = tuple(map(slice, inside))

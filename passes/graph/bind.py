@@ -15,7 +15,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphConst, GraphFunc, GraphVar, TensorType
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute
-from tirscript.ir.words import identifier
+from tirscript.ir.words import counted, identifier
 
 from ..constants.parameters import buffer_at, with_constants
 from ..simplify import simplified
@@ -137,7 +137,7 @@ def _fit(func: GraphFunc, param: GraphVar, data: ConstantTensor, sizes: dict[Var
     if kind.dtype is not None and kind.dtype is not data.dtype:
         raise _wrong(func, f"`{param.name}` is of {kind.dtype}, and the array of {data.dtype}")
     if kind.rank is not None and kind.rank != len(data.shape):
-        raise _wrong(func, f"`{param.name}` has {kind.rank} dimensions, and the array {len(data.shape)}")
+        raise _wrong(func, f"`{param.name}` has {counted(kind.rank, 'dimension')}, and the array {len(data.shape)}")
     for dim, size in zip(kind.shape or (), data.shape, strict=False):
         if type(dim) is Var:
             sizes.setdefault(dim, const(size, dim.dtype))

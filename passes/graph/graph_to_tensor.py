@@ -74,6 +74,7 @@ from tirscript.ir.stmt import (
     If,
     Stmt,
 )
+from tirscript.ir.words import counted
 
 from ..lowering import STEPS
 from ..pipeline import module_pass
@@ -274,13 +275,15 @@ class _Lowering:
             if kind.dtype is not None and kind.dtype is not value.dtype:
                 raise self.refused(f"`{value.name}` holds {value.dtype}, not {kind.dtype}", node)
             if kind.rank is not None and kind.rank != len(value.shape):
-                raise self.refused(f"`{value.name}` has {len(value.shape)} dimensions, not {kind.rank}", node)
+                raise self.refused(
+                    f"`{value.name}` has {counted(len(value.shape), 'dimension')}, not {kind.rank}", node
+                )
             name = "the value of `G.match_cast`" if type(node) is MatchCast else f"`{value.name}`"
             for axis, (want, given) in enumerate(zip(kind.shape or (), value.shape, strict=False)):
                 self.same(want, given, f"dimension {axis} of {name}", node)
         elif type(kind) is ShapeType and isinstance(value, Shape):
             if kind.rank is not None and kind.rank != len(value.dims):
-                raise self.refused(f"the shape has {len(value.dims)} dimensions, not {kind.rank}", node)
+                raise self.refused(f"the shape has {counted(len(value.dims), 'dimension')}, not {kind.rank}", node)
             for axis, (want, given) in enumerate(zip(kind.values or (), value.dims, strict=False)):
                 self.same(want, given, f"dimension {axis} of the shape", node)
         elif type(kind) is PrimType and isinstance(value, Expr):

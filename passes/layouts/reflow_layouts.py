@@ -30,6 +30,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.words import counted
 
 from ..graph.dead_code import dead_code_elimination
 from ..graph.names import Names
@@ -203,8 +204,8 @@ def _mapping(given: IndexMap | PadMapping | Callable[..., Any], buffer: Buffer, 
     if odd is not None:
         raise _wrong(f"{what} cannot be made: a place is an integer, not {odd}")
     if len(made.params) != buffer.ndim:
-        dims = f"{buffer.ndim} dimension{'s' if buffer.ndim != 1 else ''}"
-        raise _wrong(f"{what} takes {len(made.params)} indices, and the parameter has {dims}")
+        dims = counted(buffer.ndim, "dimension")
+        raise _wrong(f"{what} takes {counted(len(made.params), 'index')}, and the parameter has {dims}")
     mapping = PadMapping.of(made, buffer.shape)
     if mapping is None:
         raise _wrong(f"{what} is not proved to keep its elements apart, at places from 0")

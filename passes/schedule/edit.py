@@ -17,6 +17,7 @@ from tirscript.ir.node import Node
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, DeclBuffer, For, If, MatchBuffer, Stmt
+from tirscript.ir.words import counted
 
 from ..statements import reads_memory, sizes_of
 from .refusal import refusal
@@ -96,7 +97,7 @@ class Edit:
         if len(found) > 1:
             raise refusal(
                 "T502",
-                f"`{self.primitive}`: {len(found)} loops are named `{name}`",
+                f"`{self.primitive}`: {counted(len(found), 'loop')} are named `{name}`",
                 self.func,
                 [(place.stmt, "") for place in found],
                 hint="take the handle from `sch.get_loops(block)`",

@@ -7,14 +7,20 @@ from typing import Any
 
 from tirscript.ir.dtype import DType
 from tirscript.ir.index_map import IndexMap
+from tirscript.ir.words import counted
 
 from .edit import Edit
 from .refusal import said
 
 
-def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType, ndim: int) -> IndexMap:
-    """The map to places that a user gave, on `ndim` indices of `dtype`; refused where it is none."""
+def index_map_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType, ndim: int, has: str) -> IndexMap:
+    """The map to places that a user gave, on `ndim` indices of `dtype`, the number that `has` tells.
+
+    Refused where it is none, or takes another number of indices.
+    """
     found = function_of(edit, given, dtype, ndim)
+    if len(found.params) != ndim:
+        edit.wrong(f"the index map takes {counted(len(found.params), 'index')}, and {has}")
     odd = found.odd_place()
     if odd is not None:
         edit.wrong(f"the index map cannot be made: a place is an integer, not {odd}")

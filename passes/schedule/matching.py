@@ -11,6 +11,7 @@ from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import free_vars, substitute
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
+from tirscript.ir.words import counted
 
 from .edit import Edit
 from .tree import Place
@@ -71,7 +72,8 @@ class Match:
     def block(self, desc: Block, given: Block) -> None:
         if len(desc.axes) != len(given.axes):
             raise Mismatch(
-                f"the block `{given.name}` has {len(given.axes)} axes, and {len(desc.axes)} are described", given
+                f"the block `{given.name}` has {counted(len(given.axes), 'axis')}, and {len(desc.axes)} are described",
+                given,
             )
         for one, other in zip(desc.axes, given.axes, strict=True):
             self.axis(one, other)

@@ -22,7 +22,7 @@ from tirscript.ir.node import CHECK, recursion_room
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Block
 from tirscript.ir.wellformed.fields import refuse_wrong_fields
-from tirscript.ir.words import words
+from tirscript.ir.words import counted, words
 
 from ..pipeline import REPORT
 from .edit import Edit
@@ -282,7 +282,7 @@ class Schedule:
 
     def __repr__(self) -> str:
         count = len(self._recorder.steps)
-        return f"<Schedule of {self._program.name}, {count} step{'s' if count != 1 else ''}>"
+        return f"<Schedule of {self._program.name}, {counted(count, 'step')}>"
 
     @property
     def random(self) -> Any:

@@ -12,6 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, MatchBuffer, Return, Stmt
+from tirscript.ir.words import counted
 
 from .refusal import refusal
 
@@ -65,7 +66,7 @@ def register_tensor_intrin(name: str, desc: PrimFunc, impl: PrimFunc, override: 
         if any(type(node) is Return for node in walk(func.body)):
             raise _wrong(name, f"`{word}` returns")
     if len(desc.params) != len(impl.params):
-        raise _wrong(name, f"`desc` has {len(desc.params)} parameters and `impl` {len(impl.params)}")
+        raise _wrong(name, f"`desc` has {counted(len(desc.params), 'parameter')} and `impl` {len(impl.params)}")
     for one, other in zip(desc.param_buffers, impl.param_buffers, strict=True):
         if one.constant_shape() is None or one.constant_shape() != other.constant_shape():
             raise _wrong(name, f"the shapes of `{one.name}` are not the same constants in `desc` and `impl`")

@@ -26,6 +26,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import Block
+from tirscript.ir.words import counted, parenthesized
 
 from .primitive import PRIMITIVES, BlockHandle, LoopHandle
 
@@ -109,7 +110,7 @@ class Trace:
         return "\n".join(["def apply(sch):", *lines, ""])
 
     def __repr__(self) -> str:
-        return f"<Trace of {len(self)} step{'s' if len(self) != 1 else ''}>"
+        return f"<Trace of {counted(len(self), 'step')}>"
 
     def replay(self, schedule: Schedule) -> Schedule:
         """Do the steps on `schedule`, which is returned; ScheduleError where one is refused there."""
@@ -270,10 +271,8 @@ def _expression(value: Expr) -> str:
 
 
 def _items(value: Any) -> str:
-    inner = ", ".join(map(value_text, value))
-    if isinstance(value, list):
-        return f"[{inner}]"
-    return f"({inner},)" if len(value) == 1 else f"({inner})"
+    texts = map(value_text, value)
+    return f"[{', '.join(texts)}]" if isinstance(value, list) else parenthesized(texts)
 
 
 _TEXTS: dict[type, Callable[[Any], str]] = {

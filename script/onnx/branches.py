@@ -12,6 +12,7 @@ from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import Stmt
+from tirscript.ir.words import counted
 
 if TYPE_CHECKING:
     from .importer import Importer
@@ -38,7 +39,7 @@ def branch(importer: Importer, node: Node) -> None:
 
 def _check_count(node: Node, count: int) -> None:
     if count != len(node.proto.output):
-        raise node.wrong(f"a branch gives {count} values for {len(node.proto.output)} outputs")
+        raise node.wrong(f"a branch gives {counted(count, 'value')} for {counted(len(node.proto.output), 'output')}")
 
 
 def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
@@ -48,7 +49,7 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
         raise node.wrong(f"its condition is {node.dtype(condition)}, not bool")
     count = dims.number(dims.product(node.shape(condition)))
     if count not in (1, None):
-        raise node.wrong(f"its condition has {count} elements")
+        raise node.wrong(f"its condition has {counted(count, 'element')}")
     if node.shape(condition):
         condition = node.op("reshape", condition, ShapeExpr(()))
     (then, first), (other, second) = (_side(importer, node, graph) for graph in sides)

@@ -37,7 +37,7 @@ from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import Stmt
-from tirscript.ir.words import identifier
+from tirscript.ir.words import counted, identifier
 
 from .branches import branch, flows
 from .loops import loop, outputs_of, scan
@@ -230,7 +230,8 @@ class Importer:
             raise wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
         kind = info.type.tensor_type
         if kind.HasField("shape") and len(said) != len(kind.shape.dim):
-            raise wrong(f"`shapes` have {len(said)} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+            have = f"`shapes` have {counted(len(said), 'axis')}"
+            raise wrong(f"{have} for the input `{info.name}`, which has {len(kind.shape.dim)}")
         found: list[int | str | None] = []
         for one in said:
             if one is not None and not isinstance(one, str):
@@ -283,7 +284,8 @@ class Importer:
         if data.dtype is not wanted:
             raise wrong(f"`values` have {data.dtype} for the input `{info.name}`, which is {wanted}")
         if kind.HasField("shape") and data.ndim != len(kind.shape.dim):
-            raise wrong(f"`values` have {data.ndim} axes for the input `{info.name}`, which has {len(kind.shape.dim)}")
+            have = f"`values` have {counted(data.ndim, 'axis')}"
+            raise wrong(f"{have} for the input `{info.name}`, which has {len(kind.shape.dim)}")
         return data.array
 
     def dtype(self, code: int, what: str) -> DType:

@@ -12,6 +12,7 @@ from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.graph import GraphConst, GraphExpr, ShapeType, TensorType
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.words import counted
 
 if TYPE_CHECKING:
     from .importer import Importer, Ints
@@ -103,7 +104,7 @@ class Node:
             raise self.wrong(f"it has no {what}")
         if len(names) < least or last > most:
             wanted = f"at least {least}" if len(names) < least else f"at most {most}"
-            raise self.wrong(f"it has {len(names)} {what}{'' if len(names) == 1 else 's'}, not {wanted}")
+            raise self.wrong(f"it has {counted(len(names), what)}, not {wanted}")
 
     def _check_kind(self, attribute: Any, said: Any) -> None:
         """Refuse an attribute of another kind than the standard says."""
@@ -140,7 +141,7 @@ class Node:
         """An input that is one integer, which is known; None where it is not known."""
         found = self.ints(at)
         if found is not None and len(found.values) != 1:
-            raise self.wrong(f"its input {at} has {len(found.values)} elements, not 1")
+            raise self.wrong(f"its input {at} has {counted(len(found.values), 'element')}, not 1")
         return None if found is None else found.values[0]
 
     def one(self, at: int, what: str) -> Expr:
@@ -148,7 +149,7 @@ class Node:
         known = self.single(at)
         values = self.sizes(at, what) if known is None else (known,)
         if len(values) != 1:
-            raise self.wrong(f"its input {at} has {len(values)} elements, not 1")
+            raise self.wrong(f"its input {at} has {counted(len(values), 'element')}, not 1")
         return values[0]
 
     def sizes(self, at: int, what: str) -> tuple[Expr, ...]:
@@ -227,7 +228,7 @@ class Node:
         if found is None:
             raise self.wrong("the shape of its input is not known")
         if rank is not None and len(found) != rank:
-            raise self.wrong(f"its input must have {rank} dimension{'s' if rank != 1 else ''}, not {len(found)}")
+            raise self.wrong(f"its input must have {counted(rank, 'dimension')}, not {len(found)}")
         return found
 
     def dtype(self, value: GraphExpr) -> DType:

@@ -8,6 +8,7 @@ from typing import Any
 from tirscript.ir.dtype import dtype
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.words import counted
 
 from .importer import MOST, Ints
 from .node import Node
@@ -42,7 +43,7 @@ def _gather(node: Node) -> Ints | None:
         return None
     numbers = [int(one.value) for one in at.values if type(one) is Const]
     if not all(-len(known.values) <= one < len(known.values) for one in numbers):
-        raise node.wrong(f"index {numbers} of {len(known.values)} values")
+        raise node.wrong(f"index {numbers} of {counted(len(known.values), 'value')}")
     return Ints(tuple(known.values[one] for one in numbers), known.dtype, at.scalar)
 
 

@@ -357,7 +357,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "strides": (
         lambda: func(AllocBuffer(buffer=local(strides=(const(1), const(1))))),
         "T207",
-        "has 1 dimensions and 2 strides",
+        "has 1 dimension and 2 strides",
     ),
     "float stride": (
         lambda: func(AllocBuffer(buffer=local(strides=(x,)))),

@@ -99,7 +99,7 @@ REFUSED = [
         'T.call_extern("int32", "rand")',
     ),
     ("a, *b, *c = A[0], A[1]", "T001", "one target takes what the others leave", "*c"),
-    ("a, (b, *c) = A[0], ()", "T033", "0 values for at least 1 targets", None),
+    ("a, (b, *c) = A[0], ()", "T033", "0 values for at least 1 target", None),
 ]
 
 

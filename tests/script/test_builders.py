@@ -68,8 +68,8 @@ def test_statements(theirs: str, ours: str) -> None:
     [
         ("T.buffer_store(n, 1.0, [0])", "this takes a buffer"),
         ("T.buffer_store(A, 1.0)", "`indices` is missing"),
-        ("A[0] = T.BufferLoad(B, [0])", "has 2 dimensions, but 1 indices stand here"),
-        ("T.masked_store(A, 1.0, 0)", "1 dimensions, but 0 indices"),
+        ("A[0] = T.BufferLoad(B, [0])", "has 2 dimensions, but 1 index stand here"),
+        ("T.masked_store(A, 1.0, 0)", "1 dimension, but 0 indices"),
         ("T.masked_store(A, 1.0)", "takes a buffer, a value, the indices and a mask"),
         ('A[0] = T.masked_load("float32x4", A, 0, n > 2)', "what is loaded here is float32, not float32x4"),
         ("T.evaluate(T.call_extern('int32', 'puts', T.StringImm(3)))", "takes a string"),

@@ -37,6 +37,7 @@ def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
         ("G.relu(x)", "did you mean `G.nn.relu`?"),
         ("print(x)", "did you mean `G.print`?"),
         ("x + np.array([1.0, 2.0])", "`G.const(values, dtype)`"),
+        ("x + [1.0, 2.0, 3.0, 4.0]", "`G.const(values, dtype)`"),
         ("G.call_tir(helper, (x,))", "stands in the same `@I.ir_module` and is called as `M.helper`"),
     ],
 )
@@ -122,3 +123,22 @@ class M:
         tirscript.parse(text)
     (one,) = caught.value.diagnostics
     assert one.span is not None and (one.code, one.span.text) == (code, place) and hint in str(one.hint)
+
+
+def test_an_if_of_a_comparison_of_tensors_names_the_choice_by_element() -> None:
+    text = GRAPH.format(value="x").replace(
+        "return x", "if x > w:\n        y = x\n    else:\n        y = w\n    return y"
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text)
+    (one,) = caught.value.diagnostics
+    assert (one.code, one.span.text) == ("T102", "x > w")
+    assert "`G.where(condition, a, b)`" in str(one.hint)
+
+
+def test_a_wrong_type_of_the_result_is_underlined_where_it_stands() -> None:
+    kind = 'G.Tensor((4, 2), "float32")'
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(GRAPH.format(value="x").replace("):", f") -> {kind}:"))
+    (one,) = caught.value.diagnostics
+    assert (one.code, one.span.text) == ("T207", kind)

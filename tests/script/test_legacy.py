@@ -272,7 +272,7 @@ def test_the_error_of_an_assertion_is_kept() -> None:
         ("T.preflattened_buffer()", "takes a parameter and its shape"),
         ("T.preflattened_buffer(A, (4, 4), data=B.data)", "the data of this buffer is `A.data`"),
         ('with T.block([2], "b"):\n    B[0] = 1.0', "the axes of this block need names"),
-        ('with T.block([2], "b") as [vi, vj]:\n    B[0] = 1.0', "2 names stand here for 1 axes"),
+        ('with T.block([2], "b") as [vi, vj]:\n    B[0] = 1.0', "2 names stand here for 1 axis"),
         ('with T.block([2], "b") as [vi]:\n    T.bind(n, 1)', "this is no axis of the block"),
         ('with T.block([2, 2], "b") as [vi, vj]:\n    T.bind(vi, 1)', "the axis `vj` has no value"),
         ('for i in range(2):\n    with T.block([2, 2], "b") as [vi, vj]:\n        B[vi + vj] = 1.0', "1 loops stand around a block of 2 axes"),
@@ -282,7 +282,7 @@ def test_the_error_of_an_assertion_is_kept() -> None:
         ("x = T.bind(1, 2)", "binds one value"),
         ("T.hint(1)", "takes a message and named values"),
         ("T.evaluate(A.access_ptr('x'))", "takes \"r\", \"w\" or \"rw\""),
-        ("T.evaluate(A.offset_of([1, 2])[0])", "has 1 dimensions"),
+        ("T.evaluate(A.offset_of([1, 2])[0])", "has 1 dimension"),
         ("B[0] = T.llvm_lookup_intrinsic_id(3)", "takes the name of an LLVM intrinsic"),
     ],
 )  # fmt: skip

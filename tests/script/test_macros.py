@@ -69,7 +69,7 @@ def test_a_hygienic_macro_does_not() -> None:
     [
         ("forever(A)", "calls itself without end"),
         ("put()", "needs the argument `X`"),
-        ("bump(1, 2)", "takes 1 arguments, not 2"),
+        ("bump(1, 2)", "takes 1 argument, not 2"),
         ("put(A, 0, valu=1.0)", "no further argument `valu`"),
         ("put(A, 0, X=A)", "no further argument `X`"),
         ("wrong(A)", "`missing` is not defined"),

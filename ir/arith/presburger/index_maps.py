@@ -14,6 +14,7 @@ from ...expr import Const, Expr, Var, is_const
 from ...index_map import IndexMap
 from ...op import as_expr, get_op
 from ...rewrite import free_vars
+from ...words import counted, parenthesized
 from ..bounds import Interval
 from ..evaluate import Undecided, evaluate
 from ..linear import Linear, linear
@@ -46,14 +47,10 @@ class Collision(Struct, frozen=True, eq=False):
     symbols: dict[Var, int]
 
     def __str__(self) -> str:
-        text = f"{_tuple(self.first)} and {_tuple(self.second)} both go to {_tuple(self.place)}"
+        text = f"{parenthesized(self.first)} and {parenthesized(self.second)} both go to {parenthesized(self.place)}"
         if self.symbols:
             text += " where " + ", ".join(f"{var.name} = {value}" for var, value in self.symbols.items())
         return text
-
-
-def _tuple(items: tuple[int, ...]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(map(str, items))})"
 
 
 class MappedDomain:
@@ -74,7 +71,8 @@ class MappedDomain:
         operations: int = OPERATIONS,
     ) -> None:
         if len(shape) != len(index_map.params):
-            raise ValueError(f"the index map takes {len(index_map.params)} indices, the shape has {len(shape)}")
+            takes = counted(len(index_map.params), "index")
+            raise ValueError(f"the index map takes {takes}, the shape has {len(shape)}")
         self.index_map = index_map
         self.shape = tuple(as_expr(dim, INT64) for dim in shape)
         self.operations = operations

@@ -10,6 +10,7 @@ from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.words import counted
 
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import (
@@ -77,7 +78,7 @@ def cache_read(
         check_writes_all(edit, made_by[0], buffer)
         at = top(scope, made_by[0]).index + 1
     elif made_by:
-        edit.refuse(f"`{buffer.name}` is written by {len(made_by)} blocks", block, *made_by)
+        edit.refuse(f"`{buffer.name}` is written by {counted(len(made_by), 'block')}", block, *made_by)
     else:
         at = first
     cache = cache_of(buffer, storage_scope)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import substitute
+from tirscript.ir.words import counted
 
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import accesses_outside_blocks, allocation, before, readers, scope_of, top, writers
@@ -51,7 +52,7 @@ def cache_inplace(edit: Edit, block: BlockAt, read_buffer_index: int | str, stor
         if not earlier:
             edit.refuse(f"nothing is written to `{buffer.name}` before, so there is nothing to copy", block)
         if len(earlier) != 1:
-            edit.refuse(f"`{buffer.name}` is written by {len(earlier)} blocks before", block, *earlier)
+            edit.refuse(f"`{buffer.name}` is written by {counted(len(earlier), 'block')} before", block, *earlier)
         check_writes_all(edit, earlier[0], buffer)
     cache = cache_of(buffer, storage_scope)
     box = [(const(0, dim.dtype), dim) for dim in buffer.shape]

@@ -12,6 +12,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import definitions, free_vars, rewrite, substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.words import counted
 
 from ...statements import reads_memory
 from ..blocks import inferred, reads_of, writes_of
@@ -105,9 +106,8 @@ def _mapped(
     """The copy that a map of all axes lays out."""
     stmt: Block = block.stmt
     target, indices = _accessed(edit, block, which, read=read)
-    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype, len(stmt.axes))
-    if len(mapping.params) != len(stmt.axes):
-        edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
+    has = f"the block has {counted(len(stmt.axes), 'axis')}"
+    mapping = index_map_of(edit, given, stmt.axes[0].var.dtype, len(stmt.axes), has)
     vars_of = [cast(axis.var, param.dtype) for axis, param in zip(stmt.axes, mapping.params, strict=True)]
     places = mapping.apply(tuple(vars_of))
     name = f"{target.name}_{storage_scope.replace('.', '_') or 'cache'}"

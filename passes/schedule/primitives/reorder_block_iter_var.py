@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tirscript.ir.words import counted
+
 from ..edit import Edit
 from ..primitive import BlockAt, primitive
 
@@ -20,7 +22,7 @@ def reorder_block_iter_var(edit: Edit, block: BlockAt, new_order: list[int]) -> 
     axes = block.stmt.axes
     if sorted(new_order) != list(range(len(axes))):
         edit.wrong(
-            f"`new_order` is {new_order}, and the block `{block.stmt.name}` has {len(axes)} axes",
+            f"`new_order` is {new_order}, and the block `{block.stmt.name}` has {counted(len(axes), 'axis')}",
             hint=f"it holds each of the numbers 0 to {len(axes) - 1} once" if axes else None,
         )
     edit.tree.update(block, block.stmt.replace(axes=tuple(axes[at] for at in new_order)))

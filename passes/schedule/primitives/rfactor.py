@@ -13,6 +13,7 @@ from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
+from tirscript.ir.words import counted
 
 from ...statements import conjunction
 from ..blocks import inferred, init_of, writes_of
@@ -52,7 +53,7 @@ def rfactor(edit: Edit, loop: LoopAt, factor_axis: int = 0) -> Place:
     """
     blocks = list(loop.below(Block, nested=False))
     if len(blocks) != 1:
-        edit.refuse(f"the loop `{loop.stmt.var.name}` holds {len(blocks)} blocks, not one", loop)
+        edit.refuse(f"the loop `{loop.stmt.var.name}` holds {counted(len(blocks), 'block')}, not one", loop)
     block = blocks[0]
     stmt: Block = block.stmt
     loops = _nest(edit, block, loop)

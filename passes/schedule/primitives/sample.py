@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tirscript.ir.expr import Const
+from tirscript.ir.words import counted
 
 from ..blocks import writes_of
 from ..dataflow import readers, scope_of
@@ -92,5 +93,5 @@ def sample_compute_location(edit: Edit, block: BlockAt, decision: int | None = N
         decision = edit.random.randrange(-1, len(loops))
         edit.decisions["decision"] = decision
     if not -2 <= decision < len(loops):
-        edit.wrong(f"`decision` is {decision}, and the reader has {len(loops)} loops around it")
+        edit.wrong(f"`decision` is {decision}, and the reader has {counted(len(loops), 'loop')} around it")
     return decision if decision < 0 else loops[decision]

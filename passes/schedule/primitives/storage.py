@@ -8,6 +8,7 @@ from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import rewrite, substitute
 from tirscript.ir.stmt import AllocBuffer, BufferStore
+from tirscript.ir.words import counted
 
 from ..blocks import writes_of
 from ..dataflow import allocation, check_not_viewed
@@ -37,7 +38,7 @@ def storage_align(edit: Edit, block: BlockAt, buffer_index: int | str, axis: int
     """
     buffer = allocated(edit, block, buffer_index)
     if not -buffer.ndim <= axis < buffer.ndim:
-        edit.wrong(f"`axis` is {axis}, and `{buffer.name}` has {buffer.ndim} dimensions")
+        edit.wrong(f"`axis` is {axis}, and `{buffer.name}` has {counted(buffer.ndim, 'dimension')}")
     axis %= buffer.ndim
     if factor < 1 or not 0 <= offset < factor:
         edit.wrong(

@@ -14,6 +14,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, For, Stmt
+from tirscript.ir.words import counted
 
 from ...layout import with_dtype
 from ..edit import Edit
@@ -47,9 +48,7 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
         edit.refuse(f"the block `{stmt.name}` has an axis that is neither spatial nor of a reduction, or none", block)
     check_covers(edit, block)
     widest = max((axis.var.dtype for axis in stmt.axes), key=lambda dtype: dtype.bits)
-    mapping = index_map_of(edit, index_map, widest, len(stmt.axes))
-    if len(mapping.params) != len(stmt.axes):
-        edit.wrong(f"the index map takes {len(mapping.params)} indices, and the block has {len(stmt.axes)} axes")
+    mapping = index_map_of(edit, index_map, widest, len(stmt.axes), f"the block has {counted(len(stmt.axes), 'axis')}")
     kinds = [_kind(edit, block, mapping, index) for index in mapping.indices]
     if not all(is_const(axis.start, 0) for axis in stmt.axes):
         edit.refuse("an axis of the block does not begin at 0", block)

@@ -15,6 +15,7 @@ from tirscript.ir.op import OPS, as_expr, cast, get_op
 from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 from tirscript.ir.wellformed.places import binding_parts
+from tirscript.ir.words import counted
 
 from ...access import access_regions
 from ...layout import index_dtype, with_dtype
@@ -157,12 +158,8 @@ def chosen_buffer(edit: Edit, block: Place, which: str | int | tuple[str, int | 
 
 
 def _mapping(edit: Edit, buffer: Buffer, given: IndexMap | Callable[..., Any]) -> IndexMap:
-    mapping = index_map_of(edit, given, index_dtype(buffer.shape), buffer.ndim)
-    if len(mapping.params) != buffer.ndim:
-        edit.wrong(
-            f"the index map takes {len(mapping.params)} indices, and `{buffer.name}` has {buffer.ndim} dimensions"
-        )
-    return mapping
+    has = f"`{buffer.name}` has {counted(buffer.ndim, 'dimension')}"
+    return index_map_of(edit, given, index_dtype(buffer.shape), buffer.ndim, has)
 
 
 def _check_lanes(edit: Edit, buffer: Buffer, mapping: IndexMap) -> None:
@@ -315,7 +312,7 @@ def _made(edit: Edit, buffer: Buffer, given: PadValue, places: tuple[Var, ...]) 
         parameters = inspect.signature(given).parameters
         count = len(parameters)
         if count != len(places) and all(one.kind is not one.VAR_POSITIONAL for one in parameters.values()):
-            edit.wrong(f"`pad_value` is a function of {count} indices, and the new buffer has {len(places)}")
+            edit.wrong(f"`pad_value` is a function of {counted(count, 'index')}, and the new buffer has {len(places)}")
         try:
             value = given(*places)
         except Exception as problem:  # a user's function raises what it likes

@@ -8,6 +8,7 @@ from typing import Any
 from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.words import counted
 
 from ..node import Node
 from .resizing import places, scaled_size, taps
@@ -93,7 +94,7 @@ def _wanted(
     wanted, scales, parts = list(shape), dict[int, float](), dict[int, int]()
     if sizes is not None:
         if len(sizes) != len(axes):
-            raise node.wrong(f"{len(sizes)} sizes for {len(axes)} axes")
+            raise node.wrong(f"{counted(len(sizes), 'size')} for {counted(len(axes), 'axis')}")
         if policy != "stretch":
             known = [_known(node, shape[axis]) for axis in axes]
             ratios = [_known(node, size) / own for size, own in zip(sizes, known, strict=True)]
@@ -111,7 +112,7 @@ def _wanted(
     # the first version of `Upsample` has them as an attribute
     given = [float(one) for one in (node.attr("scales") if found is None else found.array.reshape(-1).tolist())]
     if len(given) != len(axes):
-        raise node.wrong(f"{len(given)} scales for {len(axes)} axes")
+        raise node.wrong(f"{counted(len(given), 'scale')} for {counted(len(axes), 'axis')}")
     for axis, scale in zip(axes, given, strict=True):
         if not 0 < scale < 1 << 30:
             raise node.wrong(f"the scale of axis {axis} is {scale}")
@@ -193,7 +194,7 @@ def grid_sample(node: Node) -> GraphExpr:
     if mode not in _SAMPLING:
         raise node.wrong(f"sampling by `{mode}` is not supported", f"one of {', '.join(_SAMPLING)} is")
     if rank not in (4, 5):
-        raise node.wrong(f"the data has {rank} dimensions; images have 4 or 5")
+        raise node.wrong(f"the data has {counted(rank, 'dimension')}; images have 4 or 5")
     turned = node.op("permute_dims", grid, [0, rank - 1, *range(1, rank - 1)])
     return node.last(
         "image.grid_sample", x, turned, method=_SAMPLING[mode],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.words import counted
 
 from ..node import Node
 from .table import microsoft_op
@@ -54,7 +55,7 @@ class _Heads:
             whole = node.op("reshape", mask, ShapeExpr((shape[0], dims.ONE, rows, shape[-1])))
             seen = node.op("astype", whole, "bool")
         else:
-            raise node.wrong(f"a mask of {len(shape)} dimensions is not supported")
+            raise node.wrong(f"a mask of {counted(len(shape), 'dimension')} is not supported")
         hidden = float(node.attr("mask_filter_value", -10000.0))
         self.hide(seen, hidden)
 

@@ -9,6 +9,7 @@ from tirscript.ir.constant import constant
 from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.words import counted
 
 from ..node import Node
 from .nn import LAYOUTS
@@ -24,7 +25,7 @@ def max_unpool(node: Node) -> GraphExpr:
     if node.has(2):
         wanted = node.sizes(2, "the sizes of its result")
         if len(wanted) != len(shape):
-            raise node.wrong(f"`output_shape` has {len(wanted)} sizes, not {len(shape)}")
+            raise node.wrong(f"`output_shape` has {counted(len(wanted), 'size')}, not {len(shape)}")
     else:
         kernel, strides = node.listed("kernel_shape", count), node.listed("strides", count, 1)
         pads = node.listed("pads", 2 * count)

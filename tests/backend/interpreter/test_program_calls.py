@@ -159,7 +159,7 @@ class M:
     run(again, np.ones((3, 2), np.float32), out)
     assert out.tolist() == [[4.0, 4.0]] * 3
     flat = program(text.replace("(n, 2), ", "(n,), ").replace("T.grid(n, 2)", "T.grid(n, 1)").replace("[i, j]", "[i]"))
-    with pytest.raises(DiagnosticError, match=r"1 dimensions[\s\S]*`\.data` of it passes the address alone"):
+    with pytest.raises(DiagnosticError, match=r"1 dimension,[\s\S]*`\.data` of it passes the address alone"):
         run(flat, out, out.copy())
 
 

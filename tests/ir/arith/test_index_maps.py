@@ -129,7 +129,7 @@ def test_a_predicate_leaves_a_part() -> None:
 
 
 def test_wrong_rank_is_an_error() -> None:
-    with pytest.raises(ValueError, match="takes 1 indices, the shape has 2"):
+    with pytest.raises(ValueError, match="takes 1 index, the shape has 2"):
         mapped(lambda i: (i,), 3, 3)
     with pytest.raises(ValueError, match="gives 1 indices, the shape has 2"):
         mapped(lambda i: (i,), 3).is_bijective((3, 3))

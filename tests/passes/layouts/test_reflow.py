@@ -168,7 +168,7 @@ def test_nothing_to_do_changes_nothing() -> None:
         ({"aa": {"x1": rows}}, "no call of a tensor function in a dataflow is bound to `aa`"),
         ({"a": {"x": rows}}, "`matmul`, called for `a`, has no parameter `x`"),
         ({"a": {"x1": lambda m, k: (m // 2, k)}}, "not proved to keep its elements apart"),
-        ({"a": {"x1": lambda m: m}}, "the layout of `x1` of `a` takes 1 indices, and the parameter has 2 dimensions"),
+        ({"a": {"x1": lambda m: m}}, "the layout of `x1` of `a` takes 1 index, and the parameter has 2 dimensions"),
         ({"a": {"x1": lambda m, k: 1 // 0}}, "the layout of `x1` of `a` cannot be made: ZeroDivisionError"),
         ({"a": {"x1": PadMapping.of(lambda m, k: (k, m), (3, 3))}}, "is one of another shape"),
     ],

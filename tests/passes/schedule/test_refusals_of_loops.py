@@ -428,7 +428,7 @@ for k in range(16):
         "padding of other indices": (
             PAIR,
             lambda s: s.transform_layout("C", "C", lambda i, j: (i // 5, j, i % 5), pad_value=lambda i: 0),
-            "is a function of 1 indices, and the new buffer has 3",
+            "is a function of 1 index, and the new buffer has 3",
         ),
         "padding that is no number": (
             PAIR,
@@ -442,7 +442,7 @@ for k in range(16):
             lambda s: s.transform_block_layout("W", lambda i, k: (i * 16 + k,)),
             "of several kinds",
         ),
-        "a map of other axes": (PAIR, lambda s: s.transform_block_layout("C", lambda i: i), "takes 1 indices"),
+        "a map of other axes": (PAIR, lambda s: s.transform_block_layout("C", lambda i: i), "takes 1 index"),
         "a map that is not one to one": (
             PAIR,
             lambda s: s.transform_block_layout("C", lambda i, j: (i // 2, j)),

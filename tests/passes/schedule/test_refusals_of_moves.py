@@ -414,7 +414,7 @@ for i in range(16):
         "a map of other axes": (
             PAIR,
             lambda s: s.reindex_cache_read("C", 0, "local", lambda i: i),
-            "takes 1 indices, and the block has 2 axes",
+            "takes 1 index, and the block has 2 axes",
         ),
         "a view": (VIEWED, lambda s: s.reindex("W", "C"), "a view, an address or a call"),
         "no axes": (WHOLE, lambda s: s.reindex("C", "V"), "has no axes"),

@@ -48,7 +48,7 @@ REFUSALS: dict[str, tuple[Any, Any, str]] = {
         lambda s: s.transform_layout("C", "C", lambda i, j: (i // 2, j)),
         "both go to (1, 0)",
     ),
-    "map of other rank": (relu_matmul, lambda s: s.transform_layout("C", "C", lambda i: i), "takes 1 indices"),
+    "map of other rank": (relu_matmul, lambda s: s.transform_layout("C", "C", lambda i: i), "takes 1 index"),
     "cache of what is not read": (chain, lambda s: s.cache_read("B", "C", "local"), "reads no `C`"),
     "scope of a parameter": (chain, lambda s: s.set_scope("D", 0, "local"), "is not allocated in the function"),
     "fuse with a step": (chain, lambda s: s.split("nothing", [1]), "has no loop named `nothing`"),

@@ -225,7 +225,7 @@ def test_branches_give_as_many_values_as_the_node(known: bool) -> None:
     node = N("If", ["c"], ["y", "z"], then_branch=side, else_branch=side)
     inputs, constants = [info("x", F, [2, 3])], {"c": np.array(True)} if known else {}
     given = model([node], inputs if known else [*inputs, info("c", B, [])], [info("y")], **constants)
-    with pytest.raises(DiagnosticError, match="a branch gives 1 values for 2 outputs"):
+    with pytest.raises(DiagnosticError, match="a branch gives 1 value for 2 outputs"):
         tirscript.from_onnx(given)
 
 

@@ -61,7 +61,7 @@ def test_dimensions_of_other_names_are_others(first: Any, second: Any) -> None:
         (5, "`shapes` have 5 for the input `x`, which is no list of dimensions"),
         ("ab", "`shapes` have 'ab' for the input `x`, which is no list of dimensions"),
         ((2.5, 3), "`shapes` have 2.5 in that of the input `x`"),
-        ((2,), "`shapes` have 1 axes for the input `x`, which has 2"),
+        ((2,), "`shapes` have 1 axis for the input `x`, which has 2"),
     ],
 )
 def test_shapes_that_the_caller_says_are_shapes(shape: Any, message: str) -> None:
