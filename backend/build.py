@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +15,7 @@ from tirscript.ir.wellformed.fields import telling_wrong_fields
 from .collecting import fewer_collections
 from .not_programs import kind_of, no_program
 from .request import Request
+from .runtime.built import Built
 from .runtime.function import FunctionBase, LazyFunction, make_function
 from .runtime.signature import signature
 
@@ -184,11 +184,13 @@ class _LazyCore:
 # -- modules
 
 
-class BuiltModule:
+class BuiltModule(Built):
     """The public functions of a module: by `m["name"]` or `m.name`. Calling it runs `main`, or its only function."""
 
     __slots__ = ("__call__", "_functions", "module")
 
+    _program = "module"
+    _what = "module"
     __call__: Callable[..., Any]
 
     def __init__(self, module: Module, functions: dict[str, Any]) -> None:
@@ -221,6 +223,9 @@ class BuiltModule:
             raise AttributeError(self._missing(name), name=name)
         return functions[name]
 
+    def _functions_of(self) -> list[Any]:
+        return [*self._functions.values()]
+
     def _missing(self, name: object) -> str:
         if name in self.module:
             return f"function {name!r} of module {self.module.name} is private; leave `private=True` out to call it"
@@ -241,32 +246,5 @@ class BuiltModule:
     def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *self._functions]
 
-    def script(self, **options: Any) -> str:
-        """The module it was built from as source text; the options are those of `tirscript.printer.script`."""
-        text: str = self.module.script(**options)
-        return text
-
-    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
-        """Write the public functions to a file for other programs, and a header for C: see docs/backends.md.
-
-        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
-        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
-        """
-        from .export.built import export_functions
-
-        return export_functions(self._functions.values(), self.module.name, path, header=header, prefix=prefix)
-
     def __repr__(self) -> str:
         return f"<tirscript module {self.module.name}: {', '.join(self._functions)}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"the built module {self.module.name!r} is machine code of this process and cannot be pickled; "
-            "pickle the program (its `.module`) and build it again where it is loaded"
-        )
-
-    def __copy__(self) -> BuiltModule:
-        return self
-
-    def __deepcopy__(self, memo: object) -> BuiltModule:
-        return self

@@ -12,13 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.forks import renew_in_children
 
 from . import layout
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from .built import BuiltFunction
 
 
 class _Slot(ctypes.Structure):
@@ -99,7 +96,7 @@ else:
     )
 
 
-class FunctionBase(_Memory):
+class FunctionBase(_Memory, BuiltFunction):
     """What all function objects share: what they were built from, and how they show themselves."""
 
     __slots__ = ()
@@ -109,6 +106,10 @@ class FunctionBase(_Memory):
         __qualname__: str
         __doc__: str | None
         _core: Any
+
+    @property
+    def _code(self) -> Any:
+        return self._core
 
     @property
     def func(self) -> Any:
@@ -124,58 +125,8 @@ class FunctionBase(_Memory):
     def __signature__(self) -> Any:
         return self._core.signature()
 
-    def script(self, **options: Any) -> str:
-        """The program it was built from as source text; the options are those of `tirscript.printer.script`."""
-        text: str = self.func.script(**options)
-        return text
-
-    def show(self, **options: Any) -> None:
-        """Print the source text, highlighted where the output is a terminal."""
-        self.func.show(**options)
-
-    def llvm_ir(self) -> str:
-        """The LLVM IR of the optimized code."""
-        text: str = self._core.llvm_ir()
-        return text
-
-    def assembly(self) -> str:
-        """The machine code as assembly text."""
-        text: str = self._core.assembly()
-        return text
-
-    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
-        """Write the function to a file for other programs, and a header for C: see docs/backends.md.
-
-        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
-        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
-        """
-        from ..export.built import export_functions
-
-        return export_functions([self], self.__name__, path, header=header, prefix=prefix)
-
-    def source(self) -> str:
-        """The source that the code generator wrote, where it writes one, as that of the target `c` does."""
-        source = getattr(self._core, "source", None)
-        if source is None:
-            hint = 'build it for C: `build(program, target="c")`, `tirscript build FILE --target c --emit source`'
-            raise DiagnosticError([error("T402", "the target of this function writes no source", hint=hint)])
-        text: str = source()
-        return text
-
     def __repr__(self) -> str:
         return f"<tirscript function {self.__name__}{self._core.signature()}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            f"the built function {self.__name__!r} is machine code of this process and cannot be pickled; "
-            "pickle the program (its `.func`) and build it again where it is loaded"
-        )
-
-    def __copy__(self) -> FunctionBase:
-        return self
-
-    def __deepcopy__(self, memo: object) -> FunctionBase:
-        return self
 
 
 if TYPE_CHECKING:

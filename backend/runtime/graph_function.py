@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,12 +24,13 @@ from tirscript.ir.words import arguments_named
 
 from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, unpacking
+from .built import BuiltFunction
 
 MOST = (1 << 63) - 1  # bytes of an array
 _POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-class GraphFunction:
+class GraphFunction(BuiltFunction):
     """A built graph function: call it with arrays and numbers, by position or by name; it returns what it gives.
 
     Tensors are numpy arrays (or anything that speaks DLPack or the buffer protocol), tuples Python tuples, shapes
@@ -39,6 +39,7 @@ class GraphFunction:
 
     def __init__(self, func: GraphFunc, lowered: PrimFunc, native: Callable[..., None]) -> None:
         self.func, self.native = func, native
+        self._code = native
         self.__name__ = self.__qualname__ = func.name
         self.__doc__ = func.docstring
         self.results = _count(func.result)
@@ -125,53 +126,8 @@ class GraphFunction:
         parameters = [inspect.Parameter(_identifier(param.name), _POSITION) for param in self.func.params]
         return inspect.Signature(parameters)
 
-    def script(self, **options: Any) -> str:
-        """The program it was built from as source text; the options are those of `tirscript.printer.script`."""
-        return self.func.script(**options)
-
-    def show(self, **options: Any) -> None:
-        """Print the source text, highlighted where the output is a terminal."""
-        self.func.show(**options)
-
-    def llvm_ir(self) -> str:
-        """The LLVM IR of the optimized code."""
-        text: str = self.native.llvm_ir()  # type: ignore[attr-defined]
-        return text
-
-    def assembly(self) -> str:
-        """The machine code as assembly text."""
-        text: str = self.native.assembly()  # type: ignore[attr-defined]
-        return text
-
-    def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
-        """Write the function to a file for other programs, and a header for C: see docs/backends.md.
-
-        The suffix of `path` says what is written: a library (.so, .a), an object (.o), assembly (.s), LLVM IR (.ll,
-        .bc), or C source (.c). Raises DiagnosticError where the program needs Python, or a linker is not there.
-        """
-        from ..export.built import export_functions
-
-        return export_functions([self], self.__name__, path, header=header, prefix=prefix)
-
-    def source(self) -> str:
-        """The source that the code generator wrote, where it writes one, as that of the target `c` does."""
-        text: str = self.native.source()  # type: ignore[attr-defined]
-        return text
-
     def __repr__(self) -> str:
         return f"<tirscript graph function {self.__name__}{self.__signature__}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"the built function {self.__name__!r} is machine code of this process and cannot be pickled; "
-            "pickle the program (its `.func`) and build it again where it is loaded"
-        )
-
-    def __copy__(self) -> GraphFunction:
-        return self
-
-    def __deepcopy__(self, memo: object) -> GraphFunction:
-        return self
 
 
 def _identifier(name: str) -> str:

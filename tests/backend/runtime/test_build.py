@@ -249,7 +249,7 @@ def test_a_symbol_that_no_argument_gives() -> None:
     )
 
 
-def test_modules(way: Any) -> None:
+def test_modules(way: Any, capsys: pytest.CaptureFixture[str]) -> None:
     m = tirscript.build(Two)
     assert isinstance(m, BuiltModule) and m.module is Two
     a, b = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
@@ -269,8 +269,12 @@ def test_modules(way: Any) -> None:
     assert str(inspect.signature(m)) == str(inspect.signature(m["main"]))
     with pytest.raises(AttributeError, match="no public function 'xyz'; its functions: double, main"):
         m.xyz
-    with pytest.raises(TypeError, match="'Two' is machine code of this process and cannot be pickled"):
+    with pytest.raises(TypeError, match=r"module 'Two' is machine code of this process .*\(its `\.module`\)"):
         pickle.dumps(m)
+    assert copy.copy(m) is copy.deepcopy(m) is m
+    capsys.readouterr()
+    m.show()
+    assert capsys.readouterr().out.strip() == Two.script().strip()
 
 
 def test_modules_without_main() -> None:
