@@ -215,9 +215,9 @@ def _without_ties(condition: Expr, stores: list[BufferStore]) -> Expr:
     # the index that is there, and that of the new element, as the store of the index chooses between them
     for store in stores:
         value = store.value
-        if type(value) is Call and value.op in _CHOICES and value.args[0] is condition:
-            same = zip(before.args, value.args[1:], strict=True)
-            if _is_element(before.args[0], store) and all(structural_equal(a, b, map_free_vars=False) for a, b in same):
+        if type(value) is Call and value.op in _CHOICES and _is_element(before.args[0], store):
+            same = zip((condition, *before.args), value.args, strict=True)
+            if all(structural_equal(a, b, map_free_vars=False) for a, b in same):
                 return Call(_LOOSE[strict.op], strict.args, BOOL)
     return condition
 

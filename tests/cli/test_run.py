@@ -107,6 +107,15 @@ def test_random_integers_can_be_indices(kernel: Any) -> None:
         assert 0 <= found["parameters"][1]["min"] <= found["parameters"][1]["max"] < 3
 
 
+def test_an_empty_array_leaves_random_integers_as_they_are(kernel: Any, tmp_path: Path) -> None:
+    body = "    for i in range(4):\n        C[i] = index[i]\n"
+    text = GATHER.replace('B: T.Buffer((4,), "float32")):', 'C: T.Buffer((4,), "int32")):')
+    text, output = text[: text.index("    for")] + body, tmp_path / "c.npy"
+    for size, least, most in ((0, 2, 100), (3, 0, 3)):
+        report(kernel(text), "--random", "--seed", 1, "--size", f"n={size}", "--output", output)
+        assert least <= np.load(output).max() < most
+
+
 def test_a_wrong_index_is_told_and_does_not_crash(kernel: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.array([0, 1, 2**30, 3], "int32"))
     done = process("run", kernel(GATHER), "--random", "--input", f"index={tmp_path}/i.npy")

@@ -115,6 +115,30 @@ def test_rfactor_keeps_the_meaning(better: str) -> None:
         assert_same_result(func, schedule.func)
 
 
+TIE = "best[vi] > A[vi, vk] or (best[vi] == A[vi, vk] and at[vi] < T.cast(vk, 'int64'))"
+
+
+@pytest.mark.parametrize("condition", ["best[vi] >= A[vi, vk]", TIE])
+@pytest.mark.parametrize("named", [True, False])
+def test_what_keeps_the_element_in_the_first_case_may_be_found_anywhere(condition: str, named: bool) -> None:
+    text = (
+        TEXT.format(rows=3, n=40, dtype="float32", index="int64", start=-1, first='T.float32("-inf")', better=condition)
+        .replace('T.cast(vk, "int64"), at[vi]', 'at[vi], T.cast(vk, "int64")')
+        .replace("A[vi, vk], best[vi])", "best[vi], A[vi, vk])")
+    )
+    if not named:
+        text = text.replace(f"            better: T.bool = {condition}\n", "").replace("(better,", f"({condition},")
+    func = parse(text)
+    assert isinstance(func, PrimFunc)
+    block = Schedule(func).get(Schedule(func).get_block("at"))
+    assert extreme_of(block) is None  # of nan, the comparison that is turned is another one
+    found = extreme_of(block, anywhere=True)
+    assert found is not None and found.grows
+    schedule = Schedule(func)
+    schedule.rfactor(schedule.split(schedule.get_loops("at")[1], [None, 8])[1])
+    assert_same_result(func, schedule.func)
+
+
 def test_what_is_no_such_search_is_refused() -> None:
     found = [
         kernel("not (best[vi] >= A[vi, vk])"),  # nan would be found
