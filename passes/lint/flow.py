@@ -62,7 +62,7 @@ def race(func: PrimFunc) -> Iterator[Diagnostic]:
     for loop in loops:
         verdict = may_parallel(deps, loop)
         for one in verdict.violations:
-            if one.exact and not _constant(one):
+            if one.exact and not (loop.kind == "parallel" and _constant(one)):
                 yield _race(loop, one)
                 break
 

@@ -76,6 +76,13 @@ def test_warning(body: str, code: str, text: str, message: str, hint: str) -> No
         block("vi = T.axis.spatial(4, i)", "vo = T.axis.spatial(1, 0)", "A[vi] = 1.0"),
         block('vi, vj = T.axis.remap("SS", [i, j])', "T.where(vj < 2)", "A[vi] = 1.0"),
         block('vi, vj = T.axis.remap("SS", [i, j])', 'T.block_attr({"at": vj})', "A[vi] = 1.0"),
+        block(
+            'vi, vj = T.axis.remap("SS", [i, j])',
+            "T.reads(B[vi, 0])",
+            "T.writes(A[vj])",
+            'T.evaluate(T.call_extern("int32", "f"))',
+        ),
+        block("vi = T.axis.spatial(4, j)", "A[vi] = 1.0"),
         "for i in T.parallel(4):\n    A[i] = 1.0",
         'for i in T.parallel(4):\n    C = T.alloc_buffer((1,), "float32")\n    C[0] = A[i]\n    A[i] = C[0]',
         "for i in range(4):\n    A[0] = A[0] + 1.0",

@@ -346,6 +346,8 @@ def test_indices_of_memory(body: list[str], lines: list[int]) -> None:
     [
         (["for i in T.parallel(n - 1):", "    B[i + 1] = B[i]"], [2]),
         (["for i in T.vectorized(4):", "    B[i // 2] = A[i]"], [2]),
+        (["for i in T.vectorized(4):", "    B[0] = B[0] + A[i]"], [2]),
+        (["for i in T.parallel(4):", "    B[0] = B[0] + A[i]"], []),  # T209 says it
         (["for i in T.parallel(n):", "    B[i] = A[i]"], []),
         (["for i in range(n - 1):", "    B[i + 1] = B[i]"], []),
         (["for i in T.parallel(n // 2):", "    B[i * 2] = A[i]", "    B[i * 2 + 1] = A[i]"], []),
