@@ -14,7 +14,7 @@ from .words import call_it, refuse_call
 
 
 class PrimFunc(Node, frozen=True, eq=False):
-    """`@T.prim_func`.
+    """A kernel, as `@T.prim_func` reads it: `print` shows it, `tirscript.build` makes it native code.
 
     `params` are scalars, handles and buffers in the order of the call. A handle is given its shape by a MatchBuffer at
     the head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the

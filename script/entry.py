@@ -311,12 +311,11 @@ class Reader(ModuleReader):
             elif kind is ast.AsyncFunctionDef:
                 self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
             else:
-                self.report(
-                    "T003",
-                    "only imports, definitions and plain values stand at the top of a text",
-                    node,
-                    hint="a text is read, not run: call what `parse` returns, or use the decorators in Python",
-                )
+                hint = "a text is read, not run: call what `parse` returns, or use the decorators in Python"
+                if kind is ast.Expr and self.source.text.strip().endswith(".py"):
+                    hint = "`parse_file` reads a file"
+                message = "only imports, definitions and plain values stand at the top of a text"
+                self.report("T003", message, node, hint=hint)
         if self.definitions and self.comments is not None:
             self.last_comments(list(self.definitions.values())[-1])
         self.finish(list(self.definitions.values()))

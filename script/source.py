@@ -82,7 +82,16 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
         message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
     if message.startswith("cannot assign to function call"):  # of which Python thinks that `==` was meant
         message = "a call cannot be assigned"
-    return error("T001", message, span, hint=_syntax_hint(message) or _foreign_hint(text))
+    hint = _syntax_hint(message) or _foreign_hint(text)
+    if message == "invalid syntax" and text[span.column :].partition("#")[0].rstrip() == ":" and _is_open(text):
+        hint = "check the parentheses: one before this `:` is open"
+    return error("T001", message, span, hint=hint)
+
+
+def _is_open(line: str) -> bool:
+    """Whether a line opens more brackets than it closes."""
+    code = re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", line)
+    return sum(map(code.count, "([{")) > sum(map(code.count, ")]}"))
 
 
 def _bytes(text: str, characters: int) -> int:
@@ -115,6 +124,7 @@ def _foreign_hint(line: str) -> str | None:
 
 
 _FOREIGN = (
+    (r"^[\w ./\\:~-]+\.py\s*$", "`parse_file` reads a file"),
     (r"^\s*(//|/\*)", "`#` begins a comment"),
     (r"\bfor\s*\(.*;", "write `for i in range(n):`"),
     (r"[\w\])]\+\+|\+\+\w", "write `i += 1`"),

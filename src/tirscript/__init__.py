@@ -108,4 +108,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, *_PACKAGES})
+    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name.startswith("__"))})

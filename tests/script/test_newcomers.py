@@ -157,6 +157,9 @@ BODIES = [
     ("A[0] = (float)n", "T001", "n", "invalid syntax", "cast it"),
     ("switch (n):\n    A[0] = 1.0", "T001", ":", "invalid syntax", "`if` and `elif`"),
     ("A[0] = 1.0 if n > 0", "T001", "1.0 if n > 0", "expected 'else'", "`a if cond else b`"),
+    ("for i in range(4:\n    A[i] = 1.0", "T001", ":", "invalid syntax", "one before this `:` is open"),
+    ("with T.block('(':  # )\n    A[0] = 1.0", "T001", ":", "invalid syntax", "one before this `:` is open"),
+    ("A[0] = T.exp(A[0]: 3)", "T001", ":", "invalid syntax", ""),
     ("for i in range(4) {\n    A[i] = 0.0\n}", "T001", "{", "expected ':'", "without braces"),
     ("if n > 0 {\n    A[0] = 0.0\n} else {\n    A[1] = 0.0\n}", "T001", "{", "expected ':'", "without braces"),
     ("helper(A)", "T010", "helper", "not defined", "`M.helper`"),
@@ -248,6 +251,13 @@ def test_text(text: str, code: str, message: str, hint: str) -> None:
         parse(HEADER + text)
     found = caught.value.diagnostics[0]
     assert found.code == code and message in found.message and hint in (found.hint or ""), str(found)
+
+
+@pytest.mark.parametrize("path", ["kernel.py", "kernels/one.py\n", "/tmp/a kernel.py", "./one-two.py"])
+def test_a_path_is_no_text(path: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(path)
+    assert [found.hint for found in caught.value.diagnostics] == ["`parse_file` reads a file"]
 
 
 def test_calls_between_functions_of_a_module() -> None:

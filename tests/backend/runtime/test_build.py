@@ -567,6 +567,9 @@ def test_public_names() -> None:
     for name in tirscript.__all__:
         assert getattr(tirscript, name) is not None
         assert name in dir(tirscript)
+    for package in (tirscript, tirscript.passes, tirscript.testing):
+        shown = {name for name in dir(package) if not name.startswith("__")}
+        assert set(package.__all__) <= shown and not shown & {"Any", "TYPE_CHECKING", "_NAMES", "annotations"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tirscript.nothing
 
