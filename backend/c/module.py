@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import json
 
-from tirscript.ir import Buffer, MatchBuffer, Module, PrimFunc, Var
+from tirscript.ir import OPS, Buffer, MatchBuffer, Module, PrimFunc, Var
 from tirscript.ir.node import recursion_room
 
 from ..export.header import ARRAY_TEXT, prototype
@@ -22,6 +22,7 @@ from ..runtime.c_library import CFunction
 from . import memory
 from .entries import VIEWS, entry_text
 from .helpers import NAMES, Helpers
+from .ops import libm_name
 from .types import C_TYPES, NARROW, c_type, declared, pointer
 from .writer import Writer, quoted
 
@@ -32,10 +33,7 @@ _OWN = frozenset(
     """NULL NAN INFINITY true false bool fail message_text THREAD_LOCAL malloc free memcpy printf snprintf vsnprintf
     isnan isinf isfinite tirscript_array tirscript_array_of array_view view_array must_be_apart size_t""".split()  # noqa: SIM905
 )
-_MATH = frozenset(
-    """acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp2 expm1 fabs floor fma fmod hypot ldexp
-    log log10 log1p log2 nearbyint nextafter pow round sin sinh sqrt tan tanh trunc""".split()  # noqa: SIM905
-)
+_MATH = frozenset(("fabs", "ldexp", *(libm_name(op) for op in OPS.values() if op.llvm is not None)))
 
 _HEAD = """/* {title}
  *

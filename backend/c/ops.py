@@ -86,9 +86,13 @@ def suffix(kind: DType) -> str:
     return "f" if computed(kind) is FLOAT32 else ""
 
 
+def libm_name(op: Op) -> str:
+    """The function of libm that computes float64, by what the entry says of LLVM."""
+    return (op.llvm or "").removeprefix("libm:").removeprefix("llvm.")
+
+
 def _libm(w: Writer, node: Call) -> str:
-    name = (node.op.llvm or "").partition(":")[2] or (node.op.llvm or "").removeprefix("llvm.")
-    return narrow(w, call(name + suffix(node.dtype), *_floats(w, node)), node.dtype)
+    return narrow(w, call(libm_name(node.op) + suffix(node.dtype), *_floats(w, node)), node.dtype)
 
 
 # arithmetic
