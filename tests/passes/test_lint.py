@@ -307,6 +307,13 @@ def test_sizes_that_nobody_has_are_not_told() -> None:
     assert found(*flat, params='A: T.Buffer(("n * 64",), "float32"), n: T.int64') == []
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint32", "uint64"])
+def test_indices_of_another_dtype_than_the_sizes(dtype: str) -> None:
+    params = f'A: T.Buffer((4,), "float32"), k: T.{dtype}'
+    assert found("A[k] = 1.0", params=params) == [("T609", 1)]
+    assert found("if 0 <= k < 4:", "    A[k] = 1.0", params=params) == []
+
+
 def test_vectors_of_indices() -> None:
     text = "@T.prim_func\ndef f(A: T.Buffer((8,), 'int8')):\n    for i in range(2):\n        A[T.ramp(i * {}, 1, 4)] = T.broadcast(T.int8(1), 4)\n"
     assert lint(parse(text.format(4))) == []
