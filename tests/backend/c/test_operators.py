@@ -205,11 +205,11 @@ def test_variables_may_have_the_names_of_helpers_and_of_c() -> None:
 def test_variables_may_have_the_names_of_every_function_of_libm() -> None:
     named = [op for op in OPS.values() if op.llvm is not None and op.operands == "floats"]
     assert len(named) > 25
-    lines = [f"    {op.name}: T.float32 = T.{op.name}({', '.join(['A[0]'] * op.arity[0])})" for op in named]
+    lines = [f"    {op.name}: T.float64 = T.{op.name}({', '.join(['A[0]'] * op.arity[0])})" for op in named]
     lines += [f"    A[{at}] = A[{at}] + {op.name}" for at, op in enumerate(named, 1)]
-    text = f"@T.prim_func\ndef f(A: T.Buffer(({len(named) + 1},), 'float32')):\n" + "\n".join(lines) + "\n"
+    text = f"@T.prim_func\ndef f(A: T.Buffer(({len(named) + 1},), 'float64')):\n" + "\n".join(lines) + "\n"
     func = tirscript.parse(text)
-    made, wanted = (np.full(len(named) + 1, 0.5, "float32") for _ in range(2))
+    made, wanted = (np.full(len(named) + 1, 0.5, "float64") for _ in range(2))
     tirscript.build(func, target="c", opt_level=0)(made)
     tirscript.interpret(func, wanted)
-    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    np.testing.assert_allclose(made, wanted, rtol=1e-12)
