@@ -100,3 +100,8 @@ def parenthesized(items: Iterable[object]) -> str:
 def arguments_named(names: Sequence[str]) -> str:
     """What a function takes: "2 arguments (A, n)"."""
     return f"{counted(len(names), 'argument')} ({', '.join(names)})" if names else "no arguments"
+
+
+def miscounted(names: Sequence[str], given: int) -> str:
+    """What is wrong with a call: "takes 2 arguments (A, n), but 3 are given"."""
+    return f"takes {arguments_named(names)}, but {given} {'is' if given == 1 else 'are'} given"

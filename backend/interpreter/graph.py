@@ -59,7 +59,7 @@ from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, i
 from tirscript.ir.graph_ops.views import parts as view_parts
 from tirscript.ir.graph_ops.views import view_of
 from tirscript.ir.span import Span
-from tirscript.ir.words import counted
+from tirscript.ir.words import counted, miscounted
 from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
 
@@ -568,8 +568,7 @@ def run_graph(module: Module, name: str, args: tuple[Any, ...], kwargs: dict[str
     names = [param.name for param in func.params]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names):
-        takes = counted(len(names), "argument")
-        raise _wrong("T301", f"`{name}` takes {takes}, but {len(args)} are given", func.span)
+        raise _wrong("T301", f"`{name}` {miscounted(names, len(args))}", func.span)
     for key, value in kwargs.items():
         if key not in names or key in given:
             near = suggest(key, names)

@@ -27,7 +27,7 @@ from tirscript.ir import (
     recursion_room,
     suggest,
 )
-from tirscript.ir.words import arguments_named, counted, parenthesized, with_article
+from tirscript.ir.words import arguments_named, counted, miscounted, parenthesized, with_article
 from tirscript.ir.written import written_params
 
 from .arrays import ArrayProblem, address_of, as_array, plain_array
@@ -106,7 +106,7 @@ def _assign(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> d
     names = [_param_name(func, param) for param in params]
     wanted = arguments_named(names)
     if len(args) > len(params):
-        raise DiagnosticError([error("T301", f"`{func.name}` takes {wanted}, but {len(args)} are given", func.span)])
+        raise DiagnosticError([error("T301", f"`{func.name}` {miscounted(names, len(args))}", func.span)])
     given: dict[Param, Any] = dict(zip(params, args, strict=False))
     problems = []
     by_name = dict(zip(names, params, strict=True)) | {param.name: param for param in params}

@@ -20,7 +20,7 @@ from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
 from tirscript.ir.rewrite import walk
-from tirscript.ir.words import arguments_named
+from tirscript.ir.words import arguments_named, miscounted
 
 from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, unpacking
@@ -88,7 +88,7 @@ class GraphFunction(BuiltFunction):
             return args
         names = [param.name for param in params]
         if len(args) > len(params):
-            self._wrong(f"takes {arguments_named(names)}, but {len(args)} are given")
+            self._wrong(miscounted(names, len(args)))
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:

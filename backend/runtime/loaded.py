@@ -21,7 +21,7 @@ from msgspec import ValidationError, json
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, assertion, error, suggest
 from tirscript.ir.dtype import dtype
-from tirscript.ir.words import arguments_named
+from tirscript.ir.words import miscounted
 
 from ..export.plan import (
     ARGUMENT,
@@ -260,7 +260,7 @@ class LoadedFunction:
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = self._names
         if len(args) > len(names) or len(args) + len(kwargs) != len(names):
-            self._wrong(f"takes {arguments_named(names)}, but {len(args) + len(kwargs)} are given")
+            self._wrong(miscounted(names, len(args) + len(kwargs)))
         found = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names or name in found:

@@ -49,7 +49,9 @@ def _read(model: Any) -> Any:
     except DecodeError:
         raise wrong("the file is no ONNX model, or not all of one") from None
     except (OSError, ValueError, onnx.checker.ValidationError) as problem:  # ValueError: short files of weights
-        raise wrong(f"the model cannot be read: {problem}") from None
+        told = isinstance(problem, OSError) and problem.strerror
+        said = f"{problem.filename}: {told[0].lower()}{told[1:]}" if told else str(problem)  # type: ignore[union-attr]
+        raise wrong(f"the model cannot be read: {said}") from None
     if not found.graph.node and not found.graph.output:
         raise wrong("the file is no ONNX model, or not all of one")
     if any(isinstance(name, bytes) for name in _names(found.graph)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tirscript.ir.words import arguments_named, counted, parenthesized
+from tirscript.ir.words import arguments_named, counted, miscounted, parenthesized
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,5 @@ def test_items_are_written_as_a_tuple() -> None:
 def test_what_a_function_takes() -> None:
     assert arguments_named([]) == "no arguments"
     assert arguments_named(["A"]) == "1 argument (A)"
+    assert miscounted(["A", "n"], 1) == "takes 2 arguments (A, n), but 1 is given"
+    assert miscounted([], 2) == "takes no arguments, but 2 are given"

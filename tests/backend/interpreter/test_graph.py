@@ -118,7 +118,7 @@ def test_wrong_arguments_are_refused_by_name(change: dict[str, Any], said: str) 
 def test_wrong_counts_and_names() -> None:
     program = parse(BRANCH)
     assert "is not given `flag`" in mistake(program, one(1)).message
-    assert "takes 2 arguments, but 3" in mistake(program, one(1), np.array(True), 3).message
+    assert "takes 2 arguments (x, flag), but 3" in mistake(program, one(1), np.array(True), 3).message
     assert mistake(program, one(1), flg=np.array(True)).hint == "did you mean `flag`?"
 
 

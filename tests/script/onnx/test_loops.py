@@ -402,6 +402,8 @@ def test_a_file_of_weights_that_is_too_short(tmp_path: Any) -> None:
     (tmp_path / "weights").write_bytes(b"\0" * 5)
     with pytest.raises(DiagnosticError, match="the model cannot be read"):
         tirscript.from_onnx(path)
+    with pytest.raises(DiagnosticError, match=r"the model cannot be read: .*nowhere\.onnx: no such file or directory"):
+        tirscript.from_onnx(tmp_path / "nowhere.onnx")
 
 
 # -- shapes that are known at the call
