@@ -171,9 +171,9 @@ def operator_signature(entry: Op) -> str:
         for name, parameter in inspect.signature(entry.make).parameters.items():  # type: ignore[arg-type]
             star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
             parameters.append(f"{star}{name}: Any")
-        if parameters and not parameters[-1].startswith("*"):
-            parameters.append("/")
         return f"({', '.join(parameters)}) -> Expr"
+    if entry.make is None and entry.parameters:
+        return f"({', '.join(f'{name}: Any' for name in entry.parameters)}) -> Expr"
     names = ["x"] if high == 1 else [*"abcdefghijklmnop"][: high if high <= MANY else low]
     parameters = [f"{name}: Any" + (" = ..." if at >= low else "") for at, name in enumerate(names)]
     if entry.dtype_arg == "first":
@@ -195,7 +195,7 @@ def member(name: str, value: Any, indent: str = "") -> str:
         signature, doc = operator_signature(value), f"{value.doc}"
     elif isinstance(value, DialectFunction):
         parameters = [f"{parameter}: Any" for parameter in inspect.signature(value.function).parameters]
-        signature, doc = f"({', '.join(parameters)}, /) -> Expr", value.__doc__ or ""
+        signature, doc = f"({', '.join(parameters)}) -> Expr", value.__doc__ or ""
     elif isinstance(value, Form):
         signature, doc = SIGNATURES[value.name], value.__doc__ or ""
     else:

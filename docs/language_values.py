@@ -148,6 +148,7 @@ for i in range(2):
         ),
         Example("both sides are evaluated", "A[0] = T.Select(A[1] > A[2], A[1], A[2])\n", [3.0, 2.0, 3.0, 4.0]),
         Example("a function of T", "A[0] = T.sqrt(A[3])\n", [2.0, 2.0, 3.0, 4.0]),
+        Example("arguments by name", "A[0] = T.max(b=A[1], a=T.exp(x=A[2]) - T.exp(A[2]))\n", [2.0, 2.0, 3.0, 4.0]),
         Example(
             "Python's `min`, `max`, `abs`, `round`", "A[0] = max(min(A[1], A[2]), abs(-A[0]))\n", [2.0, 2.0, 3.0, 4.0]
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,6 +50,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     operands:   which dtypes the arguments of the unified group take (ANY, INTS, FLOATS, NUMS, BOOLS)
     group:      slice of the arguments that must agree in dtype: literals adapt, narrower ones are cast; what stands
                 before it is a condition, and what stands behind it are integers, one for each lane
+    params:     the names of the arguments, which are those of apache-tvm's function (see `parameters`)
     result:     "same" as the group, or a dtype name
     numpy:      the numpy function of that meaning, by name (None: the interpreter has a rule under the op's name)
     llvm:       an LLVM intrinsic ("llvm.exp"), a libm symbol ("libm:tan"), or None: the backend has a rule of that name
@@ -66,6 +67,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     operands: str
     doc: str
     group: tuple[int, int | None] = (0, None)
+    params: str = ""
     result: str = "same"
     numpy: str | None = None
     llvm: str | None = None
@@ -80,9 +82,23 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     def __call__(self, *args: Any, **kwargs: Any) -> Expr:
         if self.make is not None:
             return self.make(*args, **kwargs)
-        if kwargs:
-            raise TypeError(f"`{self.spelling}` takes no keyword arguments")
-        return build(self, list(args))
+        return build(self, self.by_place(args, kwargs))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the arguments, where the general rule builds the call: x alone, two a and b."""
+        low, high = self.arity
+        if low != high or self.make is not None:
+            return ()
+        return tuple(self.params.split()) or (("x",) if high == 1 else tuple("abcdefgh"[:high]))
+
+    def by_place(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """All arguments by place; TypeError where the names do not complete them."""
+        names = self.parameters[len(args) :]
+        if named and set(named) != set(names):
+            takes = ", ".join(f"`{name}`" for name in self.parameters) or "its arguments by place"
+            raise TypeError(f"`{self.spelling}` takes {takes}")
+        return [*args, *(named[name] for name in names if named)]
 
     @property
     def spelling(self) -> str:

@@ -72,9 +72,9 @@ class CallLowering(PythonCallLowering):
                 raise self.fail("T022", f"`T.{function.name}` does not stand in an expression", node, hint=hint)
             return rule(self, node)
         if cls is DialectFunction:
-            args, _ = self.arguments(node)
+            args, kwargs = self.arguments(node)
             try:
-                return self.placed(function(*args), node)
+                return self.placed(function(*args, **kwargs), node)
             except DiagnosticError as problem:
                 raise self.located(problem, node) from None
             except TypeError as problem:
@@ -171,6 +171,7 @@ class CallLowering(PythonCallLowering):
             )
 
     def _call_op(self, entry: Op, node: ast.Call) -> Expr:
+        node = self.by_place(entry, node)
         args, kwargs = self.arguments(node, self.open_value if entry.make is None and not node.keywords else None)
         return self.call_entry(entry, args, kwargs, node)
 
@@ -183,7 +184,7 @@ class CallLowering(PythonCallLowering):
             if entry.dtype_arg == "first":
                 args = [kind, *args]
             elif entry.dtype_arg == "last":
-                args = [*args, kind]
+                kwargs["dtype"] = _plain_type(kind)
             elif not self.theirs:
                 return self._of_dtype(self.call_entry(entry, args, kwargs, node), kind, entry, node)
         if self.theirs and entry.dtype_arg == "first" and args and args[0] == "":
@@ -191,7 +192,7 @@ class CallLowering(PythonCallLowering):
         if self.addresses:
             args = [BufferData(arg) if type(arg) is Buffer and arg in self.addresses else arg for arg in args]
         low, high = entry.arity
-        if entry.make is None and not low <= len(args) <= high and not kwargs:
+        if entry.make is None and not low <= len(args) <= high:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
             wanted = f"{low}" if low == high else f"{low} to {high}"
             nested = name in ("min", "max") and len(args) > 2
@@ -201,7 +202,7 @@ class CallLowering(PythonCallLowering):
                 node,
                 hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if nested else f"it is: {entry.doc.rstrip('.')}",
             )
-        if entry.make is None and not kwargs:
+        if entry.make is None:
             return self.operator(entry, args, node, tuple(node.args))
         if self.theirs and entry.name in _PACKED:
             args = [array_of(arg) if isinstance(arg, Buffer) else arg for arg in args]
@@ -226,8 +227,6 @@ class CallLowering(PythonCallLowering):
             if len(node.args) == 2:
                 turned = f"T.cast({', '.join(self.span(arg).text for arg in reversed(node.args))})"
             raise self.fail("T032", "`T.cast` takes the value first, then the dtype", node, hint=turned)
-        if kwargs and entry.make is None:
-            raise self.fail("T032", f"`T.{entry.name}` takes its arguments by place, without names", node)
         try:
             return self.placed(entry(*args, **kwargs), node)
         except DiagnosticError as problem:

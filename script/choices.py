@@ -69,9 +69,13 @@ class ChoiceLowering(PlainLowering):
         func = node.func
         name = func.attr if type(func) is ast.Attribute else func.id if type(func) is ast.Name else ""
         entry = _CHOOSING.get(name)
-        if entry is None or node.keywords or any(type(arg) is ast.Starred for arg in node.args):
+        if entry is None or any(type(arg) is ast.Starred for arg in node.args):
             return self.value(node)
         function = self.value(func)
+        if function is entry:
+            node = self.by_place(entry, node)
+        if node.keywords:
+            return self.value(node)
         if function is min or function is max:
             return self.open_python(function, node)
         if function is not entry or len(node.args) != entry.arity[0]:

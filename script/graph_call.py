@@ -94,6 +94,7 @@ class GraphCallLowering(GraphExprLowering):
 
     def scalar_operator(self, entry: Op, node: ast.Call) -> Expr:
         """An operator of the tensor language, which takes scalars."""
+        node = self.by_place(entry, node)
         args, kwargs = self.arguments(node)
         args = [self.scalar(arg) for arg in args]
         if any(isinstance(arg, GraphExpr) for arg in args):

@@ -319,6 +319,20 @@ class PlainLowering(Context):
                 kwargs[keyword.arg] = self.value(keyword.value)
         return args, kwargs
 
+    def by_place(self, entry: Op, node: ast.Call) -> ast.Call:
+        """A call of an operator with all arguments by place that it gives by name, but for the dtype of the result."""
+        named = {str(word.arg): word.value for word in node.keywords if word.arg != "dtype"}
+        if not named or entry.make is not None:
+            return node
+        try:
+            args = entry.by_place(node.args, named)
+        except TypeError as problem:
+            word = next((word for word in node.keywords if word.arg in entry.parameters[: len(node.args)]), None)
+            word = word or next((word for word in node.keywords if word.arg not in entry.parameters), None)
+            raise self.fail("T032", str(problem), word or node, hint=f"it is: {entry.doc.rstrip('.')}") from None
+        rest = [word for word in node.keywords if word.arg == "dtype"]
+        return ast.copy_location(ast.Call(node.func, args, rest), node)
+
 
 def argument_place(node: ast.Call, at: int, name: str) -> ast.expr:
     """Where the argument of a call stands that is given by place `at` or by name; the call where it is not given."""

@@ -485,22 +485,22 @@ __all__ = [
     "writes",
 ]
 
-def Add(a: Any, b: Any, /) -> Expr:
+def Add(a: Any, b: Any) -> Expr:
     """Sum; integers wrap."""
 
-def And(a: Any, b: Any, /) -> Expr:
+def And(a: Any, b: Any) -> Expr:
     """Both; the second is evaluated where the first is true."""
 
-def BitwiseAnd(a: Any, b: Any, /) -> Expr:
+def BitwiseAnd(x: Any, y: Any) -> Expr:
     """Bits set in both."""
 
-def BitwiseNot(x: Any, /) -> Expr:
+def BitwiseNot(x: Any) -> Expr:
     """Every bit changed."""
 
-def BitwiseOr(a: Any, b: Any, /) -> Expr:
+def BitwiseOr(x: Any, y: Any) -> Expr:
     """Bits set in either."""
 
-def BitwiseXor(a: Any, b: Any, /) -> Expr:
+def BitwiseXor(x: Any, y: Any) -> Expr:
     """Bits set in one."""
 
 def Broadcast(value: Any, lanes: Any) -> Expr:
@@ -509,40 +509,40 @@ def Broadcast(value: Any, lanes: Any) -> Expr:
 Buffer: BufferForm
 """`T.Buffer(shape, dtype)`, or the older `T.Buffer[shape, dtype]`."""
 
-def Cast(to: Any, value: Any, /) -> Expr:
+def Cast(dtype: Any, value: Any) -> Expr:
     """`T.Cast("int64", x)`: the dtype stands first; a cast, too, where x has that dtype."""
 
-def Div(a: Any, b: Any, /) -> Expr:
+def Div(a: Any, b: Any) -> Expr:
     """`T.Div(a, b)`: their node divides integers rounding toward zero."""
 
-def EQ(a: Any, b: Any, /) -> Expr:
+def EQ(a: Any, b: Any) -> Expr:
     """Whether the values are equal (nan to nothing)."""
 
-def FloatImm(to: Any, value: Any, /) -> Expr:
+def FloatImm(dtype: Any, value: Any) -> Expr:
     """`T.IntImm("int64", 3)`: a literal of a dtype."""
 
-def FloorDiv(a: Any, b: Any, /) -> Expr:
+def FloorDiv(a: Any, b: Any) -> Expr:
     """Quotient rounded down."""
 
-def FloorMod(a: Any, b: Any, /) -> Expr:
+def FloorMod(a: Any, b: Any) -> Expr:
     """Remainder with the divisor's sign."""
 
-def GE(a: Any, b: Any, /) -> Expr:
+def GE(a: Any, b: Any) -> Expr:
     """a above or equal to b."""
 
-def GT(a: Any, b: Any, /) -> Expr:
+def GT(a: Any, b: Any) -> Expr:
     """a above b."""
 
-def IntImm(to: Any, value: Any, /) -> Expr:
+def IntImm(dtype: Any, value: Any) -> Expr:
     """`T.IntImm("int64", 3)`: a literal of a dtype."""
 
-def LE(a: Any, b: Any, /) -> Expr:
+def LE(a: Any, b: Any) -> Expr:
     """a below or equal to b."""
 
-def LShift(a: Any, b: Any, /) -> Expr:
+def LShift(x: Any, y: Any) -> Expr:
     """Bits moved up; 0 where moved by the width or more."""
 
-def LT(a: Any, b: Any, /) -> Expr:
+def LT(a: Any, b: Any) -> Expr:
     """a below b."""
 
 def Let(expr: Any, where: dict[Var, Any]) -> Expr:
@@ -551,28 +551,28 @@ def Let(expr: Any, where: dict[Var, Any]) -> Expr:
 LetStmt: LetForm
 """a binding in an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding"""
 
-def Max(a: Any, b: Any, /) -> Expr:
+def Max(a: Any, b: Any) -> Expr:
     """`a if a > b else b`."""
 
-def Min(a: Any, b: Any, /) -> Expr:
+def Min(a: Any, b: Any) -> Expr:
     """`a if a < b else b`."""
 
-def Mod(a: Any, b: Any, /) -> Expr:
+def Mod(a: Any, b: Any) -> Expr:
     """Remainder of truncdiv, with the dividend's sign; of floats fmod."""
 
-def Mul(a: Any, b: Any, /) -> Expr:
+def Mul(a: Any, b: Any) -> Expr:
     """Product; integers wrap."""
 
-def NE(a: Any, b: Any, /) -> Expr:
+def NE(a: Any, b: Any) -> Expr:
     """Whether the values differ."""
 
-def Not(x: Any, /) -> Expr:
+def Not(a: Any) -> Expr:
     """The opposite."""
 
-def Or(a: Any, b: Any, /) -> Expr:
+def Or(a: Any, b: Any) -> Expr:
     """Either; the second is evaluated where the first is false."""
 
-def RShift(a: Any, b: Any, /) -> Expr:
+def RShift(x: Any, y: Any) -> Expr:
     """Bits moved down, the sign copied; 0 or -1 where moved by the width or more."""
 
 def Ramp(base: Any, stride: Any, lanes: Any) -> Expr:
@@ -586,13 +586,13 @@ def Reduce(
 ) -> Expr:
     """values combined over axes: `T.Reduce(combiner, lambda k: [A[k]], [16])`"""
 
-def Select(a: Any, b: Any, c: Any, /) -> Expr:
+def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:
     """c, a, b: both sides are evaluated, one is taken."""
 
 def Shuffle(vectors: Any, indices: Any) -> Expr:
     """lanes of vectors put together anew: `T.Shuffle([a, b], [1, 0])`"""
 
-def Sub(a: Any, b: Any, /) -> Expr:
+def Sub(a: Any, b: Any) -> Expr:
     """Difference; integers wrap."""
 
 def TVMBackendAllocWorkspace(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
@@ -601,19 +601,19 @@ def TVMBackendAllocWorkspace(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
 def TVMBackendFreeWorkspace(a: Any, b: Any, c: Any, /) -> Expr:
     """Memory of the runtime is given back."""
 
-def abs(x: Any, /) -> Expr:
+def abs(x: Any) -> Expr:
     """The value without its sign; the least integer wraps."""
 
-def acos(x: Any, /) -> Expr:
+def acos(x: Any) -> Expr:
     """Inverse cosine."""
 
-def acosh(x: Any, /) -> Expr:
+def acosh(x: Any) -> Expr:
     """Inverse hyperbolic cosine."""
 
-def add(a: Any, b: Any, /) -> Expr:
+def add(a: Any, b: Any) -> Expr:
     """Sum; integers wrap."""
 
-def address_of(place: Any, /) -> Expr:
+def address_of(obj: Any) -> Expr:
     """The address of an element."""
 
 def alloc_buffer(
@@ -659,22 +659,22 @@ def anylist_setitem_call_cpacked(a: Any, b: Any, c: Any, *args: Any) -> Expr:
 def anylist_setitem_call_packed(a: Any, b: Any, c: Any, *args: Any) -> Expr:
     """A packed call whose result goes into the list."""
 
-def asin(x: Any, /) -> Expr:
+def asin(x: Any) -> Expr:
     """Inverse sine."""
 
-def asinh(x: Any, /) -> Expr:
+def asinh(x: Any) -> Expr:
     """Inverse hyperbolic sine."""
 
 def assume(condition: Any, /) -> None:
     """a condition that is trusted: `T.assume(cond)`"""
 
-def atan(x: Any, /) -> Expr:
+def atan(x: Any) -> Expr:
     """Inverse tangent."""
 
-def atan2(a: Any, b: Any, /) -> Expr:
+def atan2(x1: Any, x2: Any) -> Expr:
     """The angle of the point (x, y); arguments (y, x)."""
 
-def atanh(x: Any, /) -> Expr:
+def atanh(x: Any) -> Expr:
     """Inverse hyperbolic tangent."""
 
 def atomic_add(a: Any, b: Any, /) -> Expr:
@@ -742,19 +742,19 @@ bfloat16xvscalex64: TypeName
 bfloat16xvscalex8: TypeName
 """The element type bfloat16xvscalex8."""
 
-def bitwise_and(a: Any, b: Any, /) -> Expr:
+def bitwise_and(x: Any, y: Any) -> Expr:
     """Bits set in both."""
 
-def bitwise_invert(x: Any, /) -> Expr:
+def bitwise_invert(x: Any) -> Expr:
     """Every bit changed."""
 
-def bitwise_not(x: Any, /) -> Expr:
+def bitwise_not(x: Any) -> Expr:
     """Every bit changed."""
 
-def bitwise_or(a: Any, b: Any, /) -> Expr:
+def bitwise_or(x: Any, y: Any) -> Expr:
     """Bits set in either."""
 
-def bitwise_xor(a: Any, b: Any, /) -> Expr:
+def bitwise_xor(x: Any, y: Any) -> Expr:
     """Bits set in one."""
 
 def block(name: str = "", /) -> AbstractContextManager[None]:
@@ -838,16 +838,16 @@ def call_packed_lowered(a: Any, *args: Any) -> Expr:
 def call_pure_extern(to: Any, name: Any, *args: Any) -> Expr:
     """A C function without side effects."""
 
-def cast(value: Any, to: Any, /) -> Expr:
+def cast(value: Any, dtype: Any) -> Expr:
     """x converted to a dtype; floats to integers truncate toward zero."""
 
-def ceil(x: Any, /) -> Expr:
+def ceil(x: Any) -> Expr:
     """Rounded up."""
 
-def ceildiv(a: Any, b: Any, /) -> Expr:
+def ceildiv(lhs: Any, rhs: Any) -> Expr:
     """Quotient rounded up."""
 
-def clz(x: Any, /) -> Expr:
+def clz(x: Any) -> Expr:
     """The number of leading zero bits; the width for 0."""
 
 def comm_reducer(combiner: Callable[..., Any], identity: Any) -> CommReducer:
@@ -869,13 +869,13 @@ def constant(
 def continue_loop() -> Any:
     """`continue`"""
 
-def copysign(a: Any, b: Any, /) -> Expr:
+def copysign(x1: Any, x2: Any) -> Expr:
     """x with the sign of y."""
 
-def cos(x: Any, /) -> Expr:
+def cos(x: Any) -> Expr:
     """Cosine of radians."""
 
-def cosh(x: Any, /) -> Expr:
+def cosh(x: Any) -> Expr:
     """Hyperbolic cosine."""
 
 def create_barriers(x: Any, /) -> Expr:
@@ -917,7 +917,7 @@ def decl_buffer(
 def decl_scalar(dtype: Any, data: Any, scope: str = "global", elem_offset: Any = 0) -> Any:
     """a name for one element of memory; `T.decl_buffer((1,), data=)` of ours"""
 
-def div(a: Any, b: Any, /) -> Expr:
+def div(a: Any, b: Any) -> Expr:
     """Quotient of floats."""
 
 def dma_copy(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
@@ -941,28 +941,28 @@ def end_profile_intrinsic(x: Any, /) -> Expr:
 def env_thread(thread: str, dtype: Any = None) -> Any:
     """a thread that several statements launch: `bx = T.env_thread("blockIdx.x")`"""
 
-def equal(a: Any, b: Any, /) -> Expr:
+def equal(a: Any, b: Any) -> Expr:
     """Whether the values are equal (nan to nothing)."""
 
-def erf(x: Any, /) -> Expr:
+def erf(x: Any) -> Expr:
     """The error function."""
 
 def evaluate(value: Any, /) -> None:
     """a call for its effect: `T.evaluate(call)`"""
 
-def exp(x: Any, /) -> Expr:
+def exp(x: Any) -> Expr:
     """e raised to x."""
 
-def exp10(x: Any, /) -> Expr:
+def exp10(x: Any) -> Expr:
     """10 raised to x."""
 
-def exp2(x: Any, /) -> Expr:
+def exp2(x: Any) -> Expr:
     """2 raised to x."""
 
-def expm1(x: Any, /) -> Expr:
+def expm1(x: Any) -> Expr:
     """exp(x) - 1, exact near zero."""
 
-def fabs(x: Any, /) -> Expr:
+def fabs(x: Any) -> Expr:
     """The value without its sign; the least integer wraps."""
 
 float16: TypeName
@@ -1160,22 +1160,22 @@ float8_e5m2xvscalex64: TypeName
 float8_e5m2xvscalex8: TypeName
 """The element type float8_e5m2xvscalex8."""
 
-def floor(x: Any, /) -> Expr:
+def floor(x: Any) -> Expr:
     """Rounded down."""
 
-def floor_divide(a: Any, b: Any, /) -> Expr:
+def floor_divide(a: Any, b: Any) -> Expr:
     """Quotient rounded down."""
 
-def floordiv(a: Any, b: Any, /) -> Expr:
+def floordiv(a: Any, b: Any) -> Expr:
     """Quotient rounded down."""
 
-def floormod(a: Any, b: Any, /) -> Expr:
+def floormod(a: Any, b: Any) -> Expr:
     """Remainder with the divisor's sign."""
 
-def fma(a: Any, b: Any, c: Any, /) -> Expr:
+def fma(x: Any, y: Any, z: Any) -> Expr:
     """a * b + c, rounded once."""
 
-def fmod(a: Any, b: Any, /) -> Expr:
+def fmod(x: Any, y: Any) -> Expr:
     """Remainder with the dividend's sign."""
 
 def func_attr(attributes: dict[str, Any], /) -> None:
@@ -1184,10 +1184,10 @@ def func_attr(attributes: dict[str, Any], /) -> None:
 def get_active_lane_mask(dtype: Any, a: Any, b: Any, /) -> Expr:
     """The lanes whose index is below a limit."""
 
-def greater(a: Any, b: Any, /) -> Expr:
+def greater(a: Any, b: Any) -> Expr:
     """a above b."""
 
-def greater_equal(a: Any, b: Any, /) -> Expr:
+def greater_equal(a: Any, b: Any) -> Expr:
     """a above or equal to b."""
 
 def grid(*extents: Any) -> Iterator[tuple[Var, ...]]:
@@ -1199,10 +1199,10 @@ handle: TypeName
 def handle_add_byte_offset(a: Any, b: Any, /) -> Expr:
     """An address some bytes further."""
 
-def hypot(a: Any, b: Any, /) -> Expr:
+def hypot(x1: Any, x2: Any) -> Expr:
     """sqrt(x*x + y*y) without overflow between."""
 
-def if_then_else(a: Any, b: Any, c: Any, /) -> Expr:
+def if_then_else(cond: Any, t: Any, f: Any) -> Expr:
     """`a if c else b`: only the taken side is evaluated. Arguments (c, a, b)."""
 
 def ignore_loop_partition(x: Any, /) -> Expr:
@@ -1373,16 +1373,16 @@ int8xvscalex64: TypeName
 int8xvscalex8: TypeName
 """The element type int8xvscalex8."""
 
-def isfinite(x: Any, /) -> Expr:
+def isfinite(x: Any) -> Expr:
     """Whether the value is neither infinite nor nan."""
 
-def isinf(x: Any, /) -> Expr:
+def isinf(x: Any) -> Expr:
     """Whether the value is an infinity."""
 
-def isnan(x: Any, /) -> Expr:
+def isnan(x: Any) -> Expr:
     """Whether the value is not a number."""
 
-def isnullptr(value: Any, /) -> Expr:
+def isnullptr(x: Any) -> Expr:
     """Whether a handle is null."""
 
 def iter_var(v: Any, dom: Any, iter_type: str = "", thread_tag: str = "") -> Any:
@@ -1391,43 +1391,43 @@ def iter_var(v: Any, dom: Any, iter_type: str = "", thread_tag: str = "") -> Any
 def launch_thread(thread: Any, extent: Any) -> AbstractContextManager[Var]:
     """the rest of the body by many threads at once: `with T.launch_thread("blockIdx.x", 64) as bx:`"""
 
-def ldexp(a: Any, b: Any, /) -> Expr:
+def ldexp(x1: Any, x2: Any) -> Expr:
     """x times 2 raised to the integer n."""
 
-def less(a: Any, b: Any, /) -> Expr:
+def less(a: Any, b: Any) -> Expr:
     """a below b."""
 
-def less_equal(a: Any, b: Any, /) -> Expr:
+def less_equal(a: Any, b: Any) -> Expr:
     """a below or equal to b."""
 
 let: LetForm
 """a binding in an expression: `T.let("x", value, lambda x: body)`; as an annotation, an immutable binding"""
 
-def likely(x: Any, /) -> Expr:
+def likely(cond: Any) -> Expr:
     """The condition, with the hint that it is mostly true."""
 
 def local_scalar(dtype: Any = "float32") -> Any:
     """a mutable scalar; `x: T.float32` of ours"""
 
-def log(x: Any, /) -> Expr:
+def log(x: Any) -> Expr:
     """Natural logarithm."""
 
-def log10(x: Any, /) -> Expr:
+def log10(x: Any) -> Expr:
     """Logarithm to base 10."""
 
-def log1p(x: Any, /) -> Expr:
+def log1p(x: Any) -> Expr:
     """log(1 + x), exact near zero."""
 
-def log2(x: Any, /) -> Expr:
+def log2(x: Any) -> Expr:
     """Logarithm to base 2."""
 
-def logical_and(a: Any, b: Any, /) -> Expr:
+def logical_and(a: Any, b: Any) -> Expr:
     """Both; the second is evaluated where the first is true."""
 
-def logical_not(x: Any, /) -> Expr:
+def logical_not(a: Any) -> Expr:
     """The opposite."""
 
-def logical_or(a: Any, b: Any, /) -> Expr:
+def logical_or(a: Any, b: Any) -> Expr:
     """Either; the second is evaluated where the first is false."""
 
 def lookup_param(x: Any, /) -> Expr:
@@ -1447,13 +1447,13 @@ def match_buffer(
 ) -> Any:
     """a buffer over a handle or a region: `A = T.match_buffer(a, shape, dtype)`"""
 
-def max(a: Any, b: Any, /) -> Expr:
+def max(a: Any, b: Any) -> Expr:
     """`a if a > b else b`."""
 
 def max_value(dtype: Any) -> Expr:
     """the greatest value of a dtype: `T.max_value("int32")`"""
 
-def maximum(a: Any, b: Any, /) -> Expr:
+def maximum(a: Any, b: Any) -> Expr:
     """`a if a > b else b`."""
 
 def meta_var(value: Any, /) -> Any:
@@ -1479,31 +1479,31 @@ class _Metal:
 
 metal: _Metal
 
-def min(a: Any, b: Any, /) -> Expr:
+def min(a: Any, b: Any) -> Expr:
     """`a if a < b else b`."""
 
 def min_value(dtype: Any) -> Expr:
     """the least value of a dtype: `T.min_value("int32")`"""
 
-def minimum(a: Any, b: Any, /) -> Expr:
+def minimum(a: Any, b: Any) -> Expr:
     """`a if a < b else b`."""
 
-def mul(a: Any, b: Any, /) -> Expr:
+def mul(a: Any, b: Any) -> Expr:
     """Product; integers wrap."""
 
-def multiply(a: Any, b: Any, /) -> Expr:
+def multiply(a: Any, b: Any) -> Expr:
     """Product; integers wrap."""
 
-def nearbyint(x: Any, /) -> Expr:
+def nearbyint(x: Any) -> Expr:
     """Rounded to the nearest whole number, halves to even."""
 
-def negative(x: Any, /) -> Expr:
+def negative(x: Any) -> Expr:
     """The value with its sign changed; the least integer wraps."""
 
-def nextafter(a: Any, b: Any, /) -> Expr:
+def nextafter(x1: Any, x2: Any) -> Expr:
     """The next value after x toward y."""
 
-def not_equal(a: Any, b: Any, /) -> Expr:
+def not_equal(a: Any, b: Any) -> Expr:
     """Whether the values differ."""
 
 def parallel(
@@ -1511,16 +1511,16 @@ def parallel(
 ) -> Iterator[Var]:
     """a loop whose iterations run at once"""
 
-def popcount(x: Any, /) -> Expr:
+def popcount(x: Any) -> Expr:
     """The number of bits set."""
 
-def pow(a: Any, b: Any, /) -> Expr:
+def pow(x: Any, y: Any) -> Expr:
     """x raised to y."""
 
-def power(a: Any, b: Any, /) -> Expr:
+def power(x: Any, y: Any) -> Expr:
     """x raised to y."""
 
-def prefetch(address: Any, rw: Any, locality: Any, cache: Any, /) -> Expr:
+def prefetch(address: Any, rw: Any, locality: Any, cache: Any) -> Expr:
     """Bring the memory at an address near: rw (1 to write it), locality (3 near to 0 far), cache (1 data, 0 code)."""
 
 def print(*args: Any) -> Expr:
@@ -1627,16 +1627,16 @@ def reduce(
 ) -> Expr:
     """values combined over axes: `T.Reduce(combiner, lambda k: [A[k]], [16])`"""
 
-def reinterpret(to: Any, value: Any, /) -> Expr:
+def reinterpret(dtype: Any, value: Any) -> Expr:
     """The bits of x as another dtype of the same size."""
 
 def ret(value: Any = None, /) -> Any:
     """`return value`"""
 
-def round(x: Any, /) -> Expr:
+def round(x: Any) -> Expr:
     """Rounded to the nearest whole number, halves away from zero."""
 
-def rsqrt(x: Any, /) -> Expr:
+def rsqrt(x: Any) -> Expr:
     """1 / sqrt(x)."""
 
 class _STir:
@@ -1669,7 +1669,7 @@ def sblock_alloc_buffer(
 def sblock_attr(attributes: dict[str, Any] | str, value: Any = None, /) -> None:
     """attributes of the block: `T.block_attr({...})` or `T.block_attr("key", value)`"""
 
-def select(a: Any, b: Any, c: Any, /) -> Expr:
+def select(condition: Any, true_value: Any, false_value: Any) -> Expr:
     """c, a, b: both sides are evaluated, one is taken."""
 
 def serial(
@@ -1680,22 +1680,22 @@ def serial(
 def shared_scalar(dtype: Any = "float32") -> Any:
     """a scalar that threads share; `T.alloc_buffer((1,), scope="shared")` of ours"""
 
-def shift_left(a: Any, b: Any, /) -> Expr:
+def shift_left(x: Any, y: Any) -> Expr:
     """Bits moved up; 0 where moved by the width or more."""
 
-def shift_right(a: Any, b: Any, /) -> Expr:
+def shift_right(x: Any, y: Any) -> Expr:
     """Bits moved down, the sign copied; 0 or -1 where moved by the width or more."""
 
-def sigmoid(x: Any, /) -> Expr:
+def sigmoid(x: Any) -> Expr:
     """1 / (1 + exp(-x))."""
 
-def sin(x: Any, /) -> Expr:
+def sin(x: Any) -> Expr:
     """Sine of radians."""
 
-def sinh(x: Any, /) -> Expr:
+def sinh(x: Any) -> Expr:
     """Hyperbolic sine."""
 
-def sqrt(x: Any, /) -> Expr:
+def sqrt(x: Any) -> Expr:
     """Square root."""
 
 def start_profile_intrinsic(x: Any, /) -> Expr:
@@ -1704,16 +1704,16 @@ def start_profile_intrinsic(x: Any, /) -> Expr:
 def static_assert(condition: Any, message: str = "", /) -> None:
     """a condition that must be proved when compiled: `T.static_assert(cond, msg)`"""
 
-def sub(a: Any, b: Any, /) -> Expr:
+def sub(a: Any, b: Any) -> Expr:
     """Difference; integers wrap."""
 
-def subtract(a: Any, b: Any, /) -> Expr:
+def subtract(a: Any, b: Any) -> Expr:
     """Difference; integers wrap."""
 
-def tan(x: Any, /) -> Expr:
+def tan(x: Any) -> Expr:
     """Tangent of radians."""
 
-def tanh(x: Any, /) -> Expr:
+def tanh(x: Any) -> Expr:
     """Hyperbolic tangent."""
 
 def target(*args: Any, **kwargs: Any) -> Target:
@@ -1733,13 +1733,13 @@ def thread_binding(
 def thread_return() -> Expr:
     """The thread ends."""
 
-def trunc(x: Any, /) -> Expr:
+def trunc(x: Any) -> Expr:
     """Rounded toward zero."""
 
-def truncdiv(a: Any, b: Any, /) -> Expr:
+def truncdiv(a: Any, b: Any) -> Expr:
     """Quotient rounded toward zero."""
 
-def truncmod(a: Any, b: Any, /) -> Expr:
+def truncmod(a: Any, b: Any) -> Expr:
     """Remainder of truncdiv, with the dividend's sign; of floats fmod."""
 
 def tvm_access_ptr(a: Any, b: Any, c: Any, d: Any, e: Any, /) -> Expr:
@@ -2007,7 +2007,7 @@ uint8xvscalex64: TypeName
 uint8xvscalex8: TypeName
 """The element type uint8xvscalex8."""
 
-def undef(to: Any, /) -> Expr:
+def undef(to: Any) -> Expr:
     """Any value."""
 
 def unroll(

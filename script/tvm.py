@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.dtype import VOID, dtype
+from tirscript.ir.dtype import VOID
+from tirscript.ir.dtype import dtype as as_dtype
 from tirscript.ir.expr import Call, Expr, const
 from tirscript.ir.op import OPS, as_expr, cast, fail
 
@@ -54,11 +55,11 @@ OPERATORS = {
 }
 
 
-def _cast(to: Any, value: Any) -> Expr:
+def _cast(dtype: Any, value: Any) -> Expr:
     """`T.Cast("int64", x)`: the dtype stands first; a cast, too, where x has that dtype."""
     if type(value) is int and not -(1 << 31) <= value < 1 << 31:
         value = const(value, "int64")
-    value, kind = as_expr(value), dtype(to)
+    value, kind = as_expr(value), as_dtype(dtype)
     if value.dtype is kind and not (kind is VOID or kind.is_handle):
         return Call(OPS["cast"], (value,), kind)
     return cast(value, kind)  # TVM keeps the literal of `T.Cast("int8", 0)` what it is, an int32 or int64
@@ -70,9 +71,9 @@ def _div(a: Any, b: Any) -> Expr:
     return OPS["truncdiv" if integers else "div"](a, b)
 
 
-def _number(to: Any, value: Any) -> Expr:
+def _number(dtype: Any, value: Any) -> Expr:
     """`T.IntImm("int64", 3)`: a literal of a dtype."""
-    return const(value, to)
+    return const(value, dtype)
 
 
 FUNCTIONS = {"Cast": _cast, "Div": _div, "IntImm": _number, "FloatImm": _number}
@@ -154,9 +155,9 @@ class DialectFunction:
         self.__doc__ = function.__doc__
         self.function = function
 
-    def __call__(self, *args: Any) -> Expr:
+    def __call__(self, *args: Any, **kwargs: Any) -> Expr:
         try:
-            made: Expr = self.function(*args)
+            made: Expr = self.function(*args, **kwargs)
         except ValueError as problem:
             raise fail("T109", str(problem).partition(";")[0]) from None
         return made

@@ -61,6 +61,7 @@ power = op(
     "pow",
     2,
     FLOATS,
+    params="x y",
     numpy="power",
     llvm="libm:pow",
     symbol="**",
@@ -72,10 +73,10 @@ power = op(
 
 truncdiv = op("truncdiv", 2, INTS, doc="Quotient rounded toward zero.")
 truncmod = op("truncmod", 2, NUMS, numpy="fmod", doc="Remainder of truncdiv, with the dividend's sign; of floats fmod.")
-ceildiv = op("ceildiv", 2, INTS, doc="Quotient rounded up.")
+ceildiv = op("ceildiv", 2, INTS, params="lhs rhs", doc="Quotient rounded up.")
 minimum = op("min", 2, NUMS, aliases=("minimum",), doc="`a if a < b else b`.")
 maximum = op("max", 2, NUMS, aliases=("maximum",), doc="`a if a > b else b`.")
 absolute = op(
     "abs", 1, NUMS, numpy="absolute", aliases=("fabs",), doc="The value without its sign; the least integer wraps."
 )
-fma = op("fma", 3, FLOATS, llvm="llvm.fma", doc="a * b + c, rounded once.")
+fma = op("fma", 3, FLOATS, params="x y z", llvm="llvm.fma", doc="a * b + c, rounded once.")

@@ -3,13 +3,37 @@
 from ..op import INTBOOLS, INTS, op
 
 bitwise_and = op(
-    "bitwise_and", 2, INTBOOLS, numpy="bitwise_and", symbol="&", precedence=9, method="and", doc="Bits set in both."
+    "bitwise_and",
+    2,
+    INTBOOLS,
+    params="x y",
+    numpy="bitwise_and",
+    symbol="&",
+    precedence=9,
+    method="and",
+    doc="Bits set in both.",
 )
 bitwise_or = op(
-    "bitwise_or", 2, INTBOOLS, numpy="bitwise_or", symbol="|", precedence=7, method="or", doc="Bits set in either."
+    "bitwise_or",
+    2,
+    INTBOOLS,
+    params="x y",
+    numpy="bitwise_or",
+    symbol="|",
+    precedence=7,
+    method="or",
+    doc="Bits set in either.",
 )
 bitwise_xor = op(
-    "bitwise_xor", 2, INTBOOLS, numpy="bitwise_xor", symbol="^", precedence=8, method="xor", doc="Bits set in one."
+    "bitwise_xor",
+    2,
+    INTBOOLS,
+    params="x y",
+    numpy="bitwise_xor",
+    symbol="^",
+    precedence=8,
+    method="xor",
+    doc="Bits set in one.",
 )
 bitwise_not = op(
     "bitwise_not",
@@ -26,6 +50,7 @@ shift_left = op(
     "shift_left",
     2,
     INTS,
+    params="x y",
     numpy="left_shift",
     symbol="<<",
     precedence=10,
@@ -36,6 +61,7 @@ shift_right = op(
     "shift_right",
     2,
     INTS,
+    params="x y",
     numpy="right_shift",
     symbol=">>",
     precedence=10,

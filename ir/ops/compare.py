@@ -95,23 +95,38 @@ logical_or = op(
     doc="Either; the second is evaluated where the first is false.",
 )
 logical_not = op(
-    "logical_not", 1, BOOLS, numpy="logical_not", symbol="not", precedence=5, aliases=("Not",), doc="The opposite."
+    "logical_not",
+    1,
+    BOOLS,
+    params="a",
+    numpy="logical_not",
+    symbol="not",
+    precedence=5,
+    aliases=("Not",),
+    doc="The opposite.",
 )
 if_then_else = op(
     "if_then_else",
     3,
     ANY,
+    params="cond t f",
     group=(1, None),
     symbol="if",
     precedence=2,
     doc="`a if c else b`: only the taken side is evaluated. Arguments (c, a, b).",
 )
 select = op(
-    "Select", 3, ANY, group=(1, None), aliases=("select",), doc="c, a, b: both sides are evaluated, one is taken."
+    "Select",
+    3,
+    ANY,
+    params="condition true_value false_value",
+    group=(1, None),
+    aliases=("select",),
+    doc="c, a, b: both sides are evaluated, one is taken.",
 )
 isnan = op("isnan", 1, FLOATS, result="bool", numpy="isnan", doc="Whether the value is not a number.")
 isinf = op("isinf", 1, FLOATS, result="bool", numpy="isinf", doc="Whether the value is an infinity.")
 isfinite = op(
     "isfinite", 1, FLOATS, result="bool", numpy="isfinite", doc="Whether the value is neither infinite nor nan."
 )
-likely = op("likely", 1, BOOLS, doc="The condition, with the hint that it is mostly true.")
+likely = op("likely", 1, BOOLS, params="cond", doc="The condition, with the hint that it is mostly true.")

@@ -21,7 +21,13 @@ asin = op("asin", 1, FLOATS, numpy="arcsin", llvm="libm:asin", doc="Inverse sine
 acos = op("acos", 1, FLOATS, numpy="arccos", llvm="libm:acos", doc="Inverse cosine.")
 atan = op("atan", 1, FLOATS, numpy="arctan", llvm="libm:atan", doc="Inverse tangent.")
 atan2 = op(
-    "atan2", 2, FLOATS, numpy="arctan2", llvm="libm:atan2", doc="The angle of the point (x, y); arguments (y, x)."
+    "atan2",
+    2,
+    FLOATS,
+    params="x1 x2",
+    numpy="arctan2",
+    llvm="libm:atan2",
+    doc="The angle of the point (x, y); arguments (y, x).",
 )
 sinh = op("sinh", 1, FLOATS, numpy="sinh", llvm="libm:sinh", doc="Hyperbolic sine.")
 cosh = op("cosh", 1, FLOATS, numpy="cosh", llvm="libm:cosh", doc="Hyperbolic cosine.")
@@ -41,8 +47,26 @@ nearbyint = op(
     llvm="llvm.nearbyint",
     doc="Rounded to the nearest whole number, halves to even.",
 )
-copysign = op("copysign", 2, FLOATS, numpy="copysign", llvm="llvm.copysign", doc="x with the sign of y.")
-hypot = op("hypot", 2, FLOATS, numpy="hypot", llvm="libm:hypot", doc="sqrt(x*x + y*y) without overflow between.")
-nextafter = op("nextafter", 2, FLOATS, numpy="nextafter", llvm="libm:nextafter", doc="The next value after x toward y.")
-fmod = op("fmod", 2, FLOATS, numpy="fmod", llvm="libm:fmod", doc="Remainder with the dividend's sign.")
-ldexp = op("ldexp", 2, FLOATS, group=(0, 1), doc="x times 2 raised to the integer n.")
+copysign = op(
+    "copysign", 2, FLOATS, params="x1 x2", numpy="copysign", llvm="llvm.copysign", doc="x with the sign of y."
+)
+hypot = op(
+    "hypot",
+    2,
+    FLOATS,
+    params="x1 x2",
+    numpy="hypot",
+    llvm="libm:hypot",
+    doc="sqrt(x*x + y*y) without overflow between.",
+)
+nextafter = op(
+    "nextafter",
+    2,
+    FLOATS,
+    params="x1 x2",
+    numpy="nextafter",
+    llvm="libm:nextafter",
+    doc="The next value after x toward y.",
+)
+fmod = op("fmod", 2, FLOATS, params="x y", numpy="fmod", llvm="libm:fmod", doc="Remainder with the dividend's sign.")
+ldexp = op("ldexp", 2, FLOATS, params="x1 x2", group=(0, 1), doc="x times 2 raised to the integer n.")

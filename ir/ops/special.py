@@ -18,8 +18,8 @@ def _dtype(value: Any) -> DType:
         raise fail("T109", str(error).partition(";")[0], advice(value)) from None
 
 
-def _cast(value: Operand, to: Any) -> Expr:
-    kind = _dtype(to)
+def _cast(value: Operand, dtype: Any) -> Expr:
+    kind = _dtype(dtype)
     if not isinstance(value, Expr) and not isinstance(value, str):
         # a whole number takes the dtype itself, which may hold what int32, its own where it is alone, does not
         if kind.element.is_float or isinstance(value, Integral) or not as_expr(value).dtype.is_float:
@@ -30,8 +30,8 @@ def _cast(value: Operand, to: Any) -> Expr:
     return cast_to(value, kind)
 
 
-def _reinterpret(to: Any, value: Operand) -> Expr:
-    kind, expr = _dtype(to), as_expr(value)
+def _reinterpret(dtype: Any, value: Operand) -> Expr:
+    kind, expr = _dtype(dtype), as_expr(value)
     if kind.bits * kind.lanes != expr.dtype.bits * expr.dtype.lanes:
         raise fail("T108", f"cannot reinterpret {expr.dtype} as {kind}: the sizes differ")
     return Call(OPS["reinterpret"], (expr,), kind)
@@ -60,16 +60,16 @@ def _call_packed(name: Any, *args: Operand) -> Expr:
     return Call(OPS["call_packed"], (as_expr(name), *map(as_expr, args)), dtype("int32"))
 
 
-def _address_of(place: Operand) -> Expr:
-    if not isinstance(place, BufferLoad):
+def _address_of(obj: Operand) -> Expr:
+    if not isinstance(obj, BufferLoad):
         raise fail("T104", "`T.address_of` takes an element of a buffer, as in `T.address_of(A[0])`")
-    return Call(OPS["address_of"], (place,), pointer(place.buffer.dtype, place.buffer.scope))
+    return Call(OPS["address_of"], (obj,), pointer(obj.buffer.dtype, obj.buffer.scope))
 
 
-def _isnullptr(value: Operand) -> Expr:
-    expr = as_expr(value)
-    if not expr.dtype.is_handle or isinstance(value, str):
-        kind = "a string" if isinstance(value, str) else expr.dtype
+def _isnullptr(x: Operand) -> Expr:
+    expr = as_expr(x)
+    if not expr.dtype.is_handle or isinstance(x, str):
+        kind = "a string" if isinstance(x, str) else expr.dtype
         raise fail("T104", f"`T.isnullptr` takes a pointer, not {kind}", "that of a buffer is `A.data`")
     return Call(OPS["isnullptr"], (expr,), dtype("bool"))
 

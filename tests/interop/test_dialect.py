@@ -393,3 +393,22 @@ def test_random_programs(tvm: Any, made: PrimFunc) -> None:
         # nor does TVM read it: parentheses that it leaves out of comparisons, memory in a region that is not declared yet
         hypothesis.assume(tvm.ask("equal", headless(text), theirs).get("equal", False))
     assert same, f"{text}\n{theirs}"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "T.exp(x=A[0])", "T.abs(x=A[0])", "T.isnan(x=A[0])", "T.pow(x=A[0], y=A[1])", "T.max(a=A[0], b=A[1])", "T.min(a=A[0], b=n)",
+        "T.atan2(x1=A[0], x2=A[1])", "T.copysign(x1=A[0], x2=A[1])", "T.hypot(x1=A[0], x2=A[1])", "T.nextafter(x1=A[0], x2=A[1])",
+        "T.ldexp(x1=A[0], x2=n)", "T.fmod(x=A[0], y=A[1])", "T.fma(x=A[0], y=A[1], z=A[2])", "T.floordiv(a=n, b=3)",
+        "T.floormod(a=n, b=3)", "T.truncdiv(a=n, b=3)", "T.truncmod(a=n, b=3)",
+        "T.bitwise_and(x=n, y=3)", "T.bitwise_or(x=n, y=3)", "T.bitwise_xor(x=n, y=3)", "T.bitwise_not(x=n)", "T.shift_left(x=n, y=3)",
+        "T.shift_right(x=n, y=3)", "T.clz(x=n)", "T.popcount(x=n)", "T.And(a=n > 1, b=n < 4)", "T.Or(a=n > 1, b=n < 4)",
+        "T.Not(a=n > 1)", "T.LT(a=n, b=3)", "T.EQ(a=n, b=3)", "T.if_then_else(cond=n > 1, t=A[0], f=A[1])", "T.likely(cond=n > 1)",
+        "T.Select(condition=n > 1, true_value=A[0], false_value=A[1])", 'T.Cast(dtype="int32", value=A[0])', 'T.cast(value=n, dtype="int64")',
+        'T.reinterpret(dtype="int32", value=A[0])', "T.Add(a=n, b=1)", "T.Max(a=n, b=1)", "T.address_of(obj=A[0])", "T.isnullptr(x=A.data)",
+    ],
+)  # fmt: skip
+def test_arguments_by_name(tvm: Any, call: str) -> None:
+    text = f'@T.prim_func\ndef f(A: T.Buffer((4,), "float32"), n: T.int32):\n    T.evaluate({call})\n'
+    assert structural_equal(parse("from tvm.script import tirx as T\n" + text), parse(tvm.parse(text)))

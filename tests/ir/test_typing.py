@@ -186,8 +186,11 @@ def test_an_integer_behind_floats() -> None:
 def test_numbers_of_arguments() -> None:
     fails("T101", "`T.exp` takes 1 argument, not 2", lambda: get_op("exp")(1.0, 2.0))
     fails("T101", "`T.fma` takes 3 arguments, not 0", lambda: get_op("fma")())
-    with pytest.raises(TypeError, match=r"`T.exp` takes no keyword arguments"):
-        get_op("exp")(x=1.0)
+    assert get_op("exp")(x=1.0) == get_op("exp")(1.0)
+    assert get_op("atan2")(x2=2.0, x1=1.0) == get_op("atan2")(1.0, x2=2.0) == get_op("atan2")(1.0, 2.0)
+    for args, named in (((), {"y": 1.0}), ((1.0,), {"x": 1.0}), ((1.0,), {"dtype": "float32"})):
+        with pytest.raises(TypeError, match=r"`T.exp` takes `x`"):
+            get_op("exp")(*args, **named)
 
 
 def test_no_values() -> None:

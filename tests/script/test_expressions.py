@@ -19,6 +19,7 @@ from tirscript.ir import (
     Const,
     Expr,
     Let,
+    PrimFunc,
     Ramp,
     StringImm,
     Var,
@@ -26,6 +27,7 @@ from tirscript.ir import (
     dtype,
     structural_equal,
 )
+from tirscript.ir.op import BOOLS, FLOATS, INTBOOLS, INTS, Op
 from tirscript.script import parse, tir
 
 
@@ -215,3 +217,30 @@ def test_a_call_may_say_the_dtype_that_it_has() -> None:
     assert structural_equal(told, function("A[0] = T.if_then_else(n > 2, A[1], 0.0)"))
     found = one_mistake('A[0] = T.exp(A[1], dtype="float16")')
     assert found.code == "T108" and found.message == "`T.exp` of these gives float32, not float16"
+
+
+def whole(text: str) -> PrimFunc:
+    """A function of the expression `text` alone."""
+    return function(f"T.evaluate({text})")
+
+
+@pytest.mark.parametrize("entry", [entry for entry in OPS.values() if entry.parameters], ids=lambda entry: entry.name)
+def test_operators_take_their_arguments_by_name_too(entry: Op) -> None:
+    values = {FLOATS: "A[0]", INTS: "n", BOOLS: "n > 0", INTBOOLS: "n"}
+    first, last = entry.group
+    args = [values.get(entry.operands, "A[0]")] * entry.arity[0]
+    args[:first] = ["n > 0"] * first
+    if last is not None:
+        args[last:] = ["n"] * (len(args) - last)
+    named = [f"{name}={arg}" for name, arg in zip(entry.parameters, args, strict=True)]
+    expected = whole(f"T.{entry.name}({', '.join(args)})")
+    assert structural_equal(whole(f"T.{entry.name}({', '.join(reversed(named))})"), expected)
+    if len(args) > 1:
+        assert structural_equal(whole(f"T.{entry.name}({', '.join([args[0], *named[1:]])})"), expected)
+
+
+def test_literals_by_name_are_chosen_as_by_place() -> None:
+    head = 'B: T.Buffer((4,), "uint8"), n: T.int32'
+    by_place = function("B[0] = T.if_then_else(n > 0, 255, T.min(1, 2))", head)
+    by_name = function("B[0] = T.if_then_else(cond=n > 0, t=255, f=T.min(b=2, a=1))", head)
+    assert structural_equal(by_place, by_name) and by_place.body[0].value.dtype == dtype("uint8")

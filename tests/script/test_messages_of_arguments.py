@@ -32,6 +32,10 @@ def of_body(body: str, head: str = "") -> Diagnostic:
         ('A[0] = T.reinterpret("flaot32", A[1])', "T109", '"flaot32"', "'flaot32' is not an element type"),
         ("T.evaluate(T.handle(A[0]))", "T109", "A[0]", "a value of the program is not an element type"),
         ("A[0] = T.Cast(A[1])", "T032", "T.Cast(A[1])", "wrong arguments for `T.Cast`: `value` is missing"),
+        ("A[0] = T.abs(y=A[1])", "T032", "y=A[1]", "`T.abs` takes `x`"),
+        ("A[0] = T.max(A[1], a=2)", "T032", "a=2", "`T.max` takes `a`, `b`"),
+        ("A[0] = T.max(a=A[1])", "T032", "T.max(a=A[1])", "`T.max` takes `a`, `b`"),
+        ('A[0] = T.max(a=A[1], b="2")', "T104", '"2"', "`T.max` takes numbers, not a string"),
         (
             'B = T.match_buffer(a, (4,), "int32", elem_offset=99999999999999999999)\nB[0] = 1',
             "T103",
