@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dtype import FLOAT32, FLOAT64, INT64, DType
 from ..expr import Const, Expr, const
-from ..graph import GraphType, ObjectType, OpCall, PrimType, PrimValue, TensorType
+from ..graph import GraphType, OpCall, PrimValue, TensorType
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -16,7 +16,19 @@ from . import dims
 from .attrs import DTYPE, DTYPE_OF_ARGUMENT, attr, element_type
 from .kernel import Legalize, T, element, kernel
 from .reference import converted, numpy_dtype
-from .rules import Types, like, of_rank, of_shape, refuse, target_shape, tensor
+from .rules import (
+    INTS,
+    INTS_OR_BOOLS,
+    NUMBERS,
+    Types,
+    like,
+    of_rank,
+    of_shape,
+    refuse,
+    scalar,
+    target_shape,
+    tensor,
+)
 from .table import ELEMENTWISE, INJECTIVE, GraphOp, Parameter, register
 
 
@@ -185,7 +197,7 @@ def _number_type(value: Any) -> DType:
 
 
 def _infer_arange(call: OpCall, types: Types) -> GraphType:
-    values = [_value(call, types, at) for at in range(3)]
+    values = [scalar(call, types, at, NUMBERS, "a number") for at in range(3)]
     kind = call.attrs["dtype"]
     if any(value is None for value in values):
         return of_rank(1, kind)
@@ -209,22 +221,9 @@ def _infer_arange(call: OpCall, types: Types) -> GraphType:
     return TensorType((length if from_zero else dims.maximum(length, 0),), kind)
 
 
-def _value(call: OpCall, types: Types, at: int) -> Expr | None:
-    kind = types[at]
-    if type(kind) is ObjectType:
-        return None
-    if type(kind) is not PrimType:
-        refuse(call, f"`{call.op.values[at].name}` is a scalar", "write a number or `G.prim_value(n)`", "T104")
-    return kind.value
-
-
 def _length(call: OpCall, types: Types, at: int) -> Expr | None:
     """A scalar that is a dimension of the result."""
-    value = _value(call, types, at)
-    if value is not None and not value.dtype.is_int:
-        what = f"`{call.op.values[at].name}` is a dimension, an integer, not {value.dtype}"
-        refuse(call, what, 'cast it: `x.astype("int64")`' if type(value) is not Const else None, "T105")
-    return value
+    return scalar(call, types, at, INTS, "a dimension, an integer")
 
 
 def _np_arange(start: Any, end: Any, step: Any, dtype: DType) -> Any:
@@ -238,7 +237,7 @@ def _np_arange(start: Any, end: Any, step: Any, dtype: DType) -> Any:
 def _in_range(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     start, step = args[0], args[2]
     if isinstance(start, float) or isinstance(step, float):
-        return cast_to(const(start, FLOAT64) + cast_to(v[0], FLOAT64) * const(step, FLOAT64), out.dtype)
+        return cast_to(_double(start) + cast_to(v[0], FLOAT64) * _double(step), out.dtype)
     at = cast_to(v[0], INT64)
     far = at if type(step) is int and step == 1 else at * step
     return cast_to(far if type(start) is int and start == 0 else far + start, out.dtype)
@@ -266,6 +265,9 @@ register(
 
 def _infer_window(call: OpCall, types: Types) -> GraphType:
     length = _length(call, types, 0)
+    scalar(call, types, 1, INTS_OR_BOOLS, "a bool")
+    for at in (2, 3):
+        scalar(call, types, at, NUMBERS, "a number")
     return of_rank(1, call.attrs["dtype"]) if length is None else TensorType((dims.dim(length),), call.attrs["dtype"])
 
 
@@ -278,14 +280,21 @@ def _np_window(length: int, periodic: Any, alpha: float, beta: float, dtype: DTy
 
 def _window(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     length, periodic, alpha, beta = args
-    span = length if periodic else length - 1
+    if isinstance(periodic, Expr):  # known when the program runs
+        span = length - cast_to(OPS["equal"](periodic, const(0, periodic.dtype)), INT64)
+    else:
+        span = length if periodic else length - 1
     divisor = (
         cast_to(OPS["max"](span, const(1, span.dtype)), FLOAT64)
         if isinstance(span, Expr)
         else const(max(span, 1), FLOAT64)
     )
     angle = cast_to(v[0], FLOAT64) * const(2 * math.pi, FLOAT64) / divisor
-    return cast_to(const(alpha, FLOAT64) - const(beta, FLOAT64) * OPS["cos"](angle), out.dtype)
+    return cast_to(_double(alpha) - _double(beta) * OPS["cos"](angle), out.dtype)
+
+
+def _double(value: Any) -> Expr:
+    return cast_to(value, FLOAT64) if isinstance(value, Expr) else const(value, FLOAT64)
 
 
 register(
@@ -312,13 +321,17 @@ register(
 _DIAGONAL = Parameter("k", "prim", 0)
 
 
+def _check_diagonal(call: OpCall, types: Types, at: int) -> None:
+    scalar(call, types, at, INTS, "the number of a diagonal, an integer")
+
+
 def _bind_eye(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "m": given["n"]} if given["m"] is None else given
 
 
 def _infer_eye(call: OpCall, types: Types) -> GraphType:
     n, m = (_length(call, types, at) for at in (0, 1))
-    _value(call, types, 2)
+    _check_diagonal(call, types, 2)
     if n is None or m is None:
         return of_rank(2, call.attrs["dtype"])
     return TensorType(dims.shape((n, m)), call.attrs["dtype"])
@@ -328,23 +341,29 @@ def _infer_eye_like(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     if kind.rank not in (None, 2):
         refuse(call, f"`x` is a matrix, not a tensor of {counted(kind.rank, 'dimension')}")
+    _check_diagonal(call, types, 1)
     return like(kind, dtype=call.attrs["dtype"] or kind.dtype)
 
 
+def _signed(k: Any) -> Any:
+    """The number of a diagonal as one that rows and columns, which are signed, are added to."""
+    return cast_to(k, INT64) if isinstance(k, Expr) and not k.dtype.is_signed else k
+
+
 def _one_on_diagonal(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
-    return cast_to(OPS["equal"](v[0] + args[-1], v[1]), out.dtype)
+    return cast_to(OPS["equal"](v[0] + _signed(args[-1]), v[1]), out.dtype)
 
 
 def _np_eye(n: int, m: int, k: int, dtype: DType) -> Any:
     import numpy as np
 
-    return np.eye(n, m, k, dtype=numpy_dtype(dtype))
+    return np.eye(n, m, int(k), dtype=numpy_dtype(dtype))
 
 
 def _np_eye_like(x: Any, k: int, dtype: DType | None) -> Any:
     import numpy as np
 
-    return np.eye(x.shape[0], x.shape[1], k, dtype=x.dtype if dtype is None else numpy_dtype(dtype))
+    return np.eye(x.shape[0], x.shape[1], int(k), dtype=x.dtype if dtype is None else numpy_dtype(dtype))
 
 
 register(
@@ -378,13 +397,14 @@ def _infer_triangle(call: OpCall, types: Types) -> GraphType:
     kind = tensor(call, types, 0)
     if kind.rank is not None and kind.rank < 2:
         refuse(call, f"`x` must have at least 2 dimensions, not {kind.rank}")
+    _check_diagonal(call, types, 1)
     return like(kind)
 
 
 def _triangle(upper: bool) -> Callable[..., Expr]:
     def value(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
         x, k = args
-        row, column = v[-2] + k, v[-1]
+        row, column = v[-2] + _signed(k), v[-1]
         inside = OPS["greater_equal"](column, row) if upper else OPS["less_equal"](column, row)
         return OPS["Select"](inside, element(x, v, out.shape), const(0, out.dtype))
 
@@ -395,7 +415,7 @@ def _np_triangle(name: str) -> Callable[..., Any]:
     def reference(x: Any, k: int) -> Any:
         import numpy as np
 
-        return getattr(np, name)(x, k)
+        return getattr(np, name)(x, int(k))
 
     return reference
 

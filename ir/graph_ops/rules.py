@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from ..diagnostic import DiagnosticError
 from ..dtype import DType
-from ..expr import Expr
+from ..expr import Const, Expr
 from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, StringValue, TensorType, TupleType
 from ..op import fail, join
 from ..words import counted
@@ -97,6 +97,23 @@ def tensors(call: OpCall, types: Types, at: int) -> tuple[TensorType, ...] | Non
     if not kind.fields:
         refuse(call, f"`{name_of(call, at)}` is an empty tuple", "give it one tensor or more", "T104")
     return tuple(as_tensor(call, one, f"field {i} of `{name_of(call, at)}`") for i, one in enumerate(kind.fields))
+
+
+def scalar(call: OpCall, types: Types, at: int, kinds: tuple[str, ...], what: str = "") -> Expr | None:
+    """The value of a scalar argument of some kinds, as `what` names them; None where it is not known."""
+    return as_scalar(call, types[at], f"`{name_of(call, at)}` is {what or _WORDS[kinds]}", kinds)
+
+
+def as_scalar(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...]) -> Expr | None:
+    """The value of a scalar type; see `scalar`."""
+    if type(kind) is ObjectType:
+        return None
+    if type(kind) is not PrimType:
+        refuse(call, f"{what}, not {describe(kind)}", "write a number or `G.prim_value(n)`", "T104")
+    if kind.dtype.kind not in kinds:
+        hint = None if type(kind.value) is Const else 'cast it: `x.astype("int64")`'
+        refuse(call, f"{what}, not {kind.dtype}", hint, "T105")
+    return kind.value
 
 
 def target_shape(call: OpCall, types: Types, at: int) -> ShapeType:

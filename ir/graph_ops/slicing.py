@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..expr import Expr, const
-from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, TensorType, TupleType
+from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
 from ..op import OPS
 from ..words import counted
 from . import computed_sizes, dims
@@ -17,6 +17,7 @@ from .kernel import T, kernel, size
 from .rules import (
     INTS,
     Types,
+    as_scalar,
     axes_of,
     axis_of,
     common_dtype,
@@ -27,6 +28,7 @@ from .rules import (
     of_rank,
     rank_of,
     refuse,
+    scalar,
     tensor,
 )
 from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
@@ -146,9 +148,10 @@ def _scalars(call: OpCall, types: Types, at: int) -> list[Expr | None] | None:
         return None
     if type(kind) is ShapeType:
         return None if kind.values is None else list(kind.values)
-    if type(kind) is not TupleType or not all(type(one) in (PrimType, ObjectType) for one in kind.fields):
-        refuse(call, f"`{name_of(call, at)}` is a tuple of scalars, not {describe(kind)}", "write `(0, 1)`", "T104")
-    return [one.value if type(one) is PrimType else None for one in kind.fields]
+    what = f"`{name_of(call, at)}` is a tuple of integers"
+    if type(kind) is not TupleType:
+        refuse(call, f"{what}, not {describe(kind)}", "write `(0, 1)`", "T104")
+    return [as_scalar(call, one, what, INTS) for one in kind.fields]
 
 
 class Slices:
@@ -352,7 +355,7 @@ def _slice_sizes(call: OpCall, types: Types) -> list[Equal]:
 
 def _scatter_part(call: OpCall, kind: TensorType, types: Types, axis: int) -> tuple[Expr, int, Expr] | None:
     """Where the slice begins, its step, and its length."""
-    values = [one.value if type(one) is PrimType else None for one in types[2:5]]
+    values = [scalar(call, types, at, INTS, "an integer") for at in (2, 3, 4)]
     if any(one is None for one in values) or kind.shape is None:
         return None
     start, end, stride = (one for one in values if one is not None)

@@ -290,3 +290,19 @@ def test_scattered_means_are_taken_one_after_the_other(kind: str, wanted: list[f
     x, i, u = np.array([1, 2, 3], kind), np.array([0, 0], "int64"), np.array([4, 6], kind)
     params = f'x: G.Tensor((3,), "{kind}"), i: G.Tensor((2,), "int64"), u: G.Tensor((2,), "{kind}")'
     assert run(params, 'G.scatter_elements(x, i, u, axis=0, reduction="mean")', x, i, u).tolist() == wanted
+
+
+@pytest.mark.parametrize(("periodic", "kind"), [(True, "bool"), (False, "bool"), (3, "int64"), (0, "int64")])
+def test_a_window_whose_numbers_the_call_gives(periodic: int, kind: str) -> None:
+    params = f'p: G.Prim("{kind}"), a: G.Prim("float64"), b: G.Prim("float64")'
+    graph = parse(f"@G.graph_func\ndef main({params}):\n    return G.hamming_window(8, p, a, b)\n")
+    wanted = interpret(graph, periodic, 0.5, 0.25)
+    np.testing.assert_allclose(build(graph)(periodic, 0.5, 0.25), wanted, rtol=1e-6)
+    np.testing.assert_allclose(wanted[-1], 0.5 - 0.25 * np.cos(2 * np.pi * 7 / (8 if periodic else 7)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "uint64"])
+def test_a_diagonal_of_any_dtype_of_integers(kind: str) -> None:
+    x, most = np.arange(12, dtype="float32").reshape(3, 4), 2
+    for value in ("G.tril(x, k)", "G.triu(x, k)", "G.eye_like(x, k)"):
+        run(f'x: G.Tensor((3, 4), "float32"), k: G.Prim("{kind}")', value, x, most)
