@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc, error, suggest
-from tirscript.ir.whole_files import replacing
+from tirscript.ir.whole_files import reason, replacing
 
 Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
@@ -47,8 +47,7 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
         where = problem.filename
         if beside is not None and isinstance(where, str) and os.path.realpath(where) == os.path.realpath(beside):
             path = beside
-        why = problem.strerror or str(problem)
-        message = f"{path} cannot be written: {why[:1].lower()}{why[1:]}"
+        message = f"{path} cannot be written: {reason(problem)}"
         raise DiagnosticError([error("T002", message)]) from None
 
 
@@ -91,13 +90,12 @@ def read_bytes(path: str) -> bytes:
                 raise unreadable(path, "it is a folder", "name a file")
             return read_source(path)
     except (OSError, ValueError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
-        hint = None
+        why, hint = reason(problem), None
         if isinstance(problem, FileNotFoundError) and os.path.islink(path):
             why = f"it is a link to {os.readlink(path)}, which does not exist"
         elif isinstance(problem, FileNotFoundError):
             hint = _near_file(path)
-        raise unreadable(path, f"{why[:1].lower()}{why[1:]}", hint) from None
+        raise unreadable(path, why, hint) from None
     if len(data) > MAX_TEXT:
         raise DiagnosticError([error("T004", f"{name_of(path)} is larger than {MAX_TEXT:,} bytes")])
     return data

@@ -10,7 +10,7 @@ import click
 
 from tirscript.ir import GraphFunc, Module
 
-from .files import FILE, Program, some, spare, writing
+from .files import FILE, Program, some, spare
 from .output import source
 
 EPILOG = """\b
@@ -31,8 +31,7 @@ def file_text(
     from tirscript.printer import dialect_of
 
     if len(programs) == 1:
-        with writing(constants_file):
-            return programs[0].script(dialect=dialect, constants_file=constants_file, **options)
+        return programs[0].script(dialect=dialect, constants_file=constants_file, **options)
     modules = [program for program in programs if isinstance(program, Module)]
     functions = [func for program in programs for func in (program if isinstance(program, Module) else (program,))]
     graphs = any(isinstance(func, GraphFunc) for func in functions)
@@ -41,8 +40,7 @@ def file_text(
     for program in programs:
         stem, end = os.path.splitext(constants_file or "")
         file = f"{stem}.{program.name}{end}" if constants_file else None
-        with writing(file):
-            texts.append(program.script(dialect=dialect, header=False, constants_file=file, **options))
+        texts.append(program.script(dialect=dialect, header=False, constants_file=file, **options))
     return "\n\n".join(texts)
 
 

@@ -21,7 +21,7 @@ from .check import public
 from .constant import PREFIX, ConstantTensor, _bytes, canonical, constant, from_bytes, known, missing, view_of
 from .diagnostic import DiagnosticError, error
 from .dtype import DType, dtype
-from .whole_files import replacing
+from .whole_files import reason, replacing
 
 _NAMES = {
     "bool": "BOOL",
@@ -54,8 +54,8 @@ def write(path: str | os.PathLike[str], constants: Iterable[ConstantTensor]) -> 
 def save_tensors(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> None:
     """Write tensors under their names into a safetensors file, which other programs read as well.
 
-    The values are what `constant` takes. Raises DiagnosticError T114 for what is no tensor, or for a name that stands
-    for something else in such a file, OSError where the file cannot be written.
+    The values are what `constant` takes. Raises DiagnosticError: T114 for what is no tensor, or for a name that stands
+    for something else in such a file, T115 where the file cannot be written.
     """
     for name in tensors:
         if not isinstance(name, str) or name == "__metadata__" or name.startswith(PREFIX) or not _is_text(name):
@@ -86,16 +86,22 @@ def _write(path: str | os.PathLike[str], named: Mapping[str, ConstantTensor]) ->
         at = end
     text = msgspec.json.encode(header)
     text += b" " * (-(len(text) + 8) % ALIGN)
-    target = Path(os.path.realpath(path))  # links go on pointing to it
-    if target.exists() and not target.is_file():  # a device would be replaced by a file
-        message = f"the constants cannot be written to {os.fspath(path)!r}: it is no regular file"
-        raise DiagnosticError([error("T115", message, hint="give the path of a file")])
-    with replacing(target) as file:
-        file.write(len(text).to_bytes(8, "little"))
-        file.write(text)
-        for _, value in unique:
-            if value.nbytes:
-                file.write(_bytes(value.array))
+    try:
+        target = Path(os.path.realpath(path))  # links go on pointing to it
+        if target.exists() and not target.is_file():  # a device would be replaced by a file
+            raise _unwritten(path, "it is no regular file", "give the path of a file")
+        with replacing(target) as file:
+            file.write(len(text).to_bytes(8, "little"))
+            file.write(text)
+            for _, value in unique:
+                if value.nbytes:
+                    file.write(_bytes(value.array))
+    except (OSError, ValueError) as problem:  # ValueError: a zero byte in the path
+        raise _unwritten(path, reason(problem)) from problem
+
+
+def _unwritten(path: str | os.PathLike[str], why: str, hint: str | None = None) -> DiagnosticError:
+    return DiagnosticError([error("T115", f"the constants cannot be written to {os.fspath(path)!r}: {why}", hint=hint)])
 
 
 class ConstantFile:
@@ -115,8 +121,7 @@ class ConstantFile:
                     self.damaged("its header is cut off or too long")
                 text = file.read(length)
         except (OSError, ValueError) as problem:  # ValueError: a zero byte in the path
-            why = getattr(problem, "strerror", None) or problem
-            message = f"the constants in {str(self.path)!r} cannot be read: {why}"
+            message = f"the constants in {str(self.path)!r} cannot be read: {reason(problem)}"
             raise DiagnosticError([error("T115", message)]) from None
         self.start = 8 + length
         self.entries = self.parse(text)

@@ -29,10 +29,16 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         raise
 
 
+def reason(problem: OSError | ValueError) -> str:
+    """Why a file is not read or written, in a message; ValueError is for a path that cannot be one."""
+    why = str(getattr(problem, "strerror", None) or problem)
+    return f"{why[:1].lower()}{why[1:]}"
+
+
 def _of_new_files() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
 
 
-__all__ = ["replacing"]
+__all__ = ["reason", "replacing"]

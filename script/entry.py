@@ -20,6 +20,7 @@ from tirscript.ir.expr import Expr
 from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
+from tirscript.ir.whole_files import reason
 from tirscript.ir.words import words
 
 from .budget import Budget
@@ -182,10 +183,13 @@ def parse_file(
 ) -> dict[str, Definition]:
     """Every function and module of the file at `path`, by name; as safe as `parse`. Files of constants lie beside it.
 
-    `names` and `constants` are those of `parse`. Raises DiagnosticError with every mistake found, OSError where the
+    `names` and `constants` are those of `parse`. Raises DiagnosticError with every mistake found, or T002 where the
     file cannot be read.
     """
-    text = decode(read_source(path), str(path))
+    try:
+        text = decode(read_source(path), str(path))
+    except (OSError, ValueError) as problem:  # ValueError: a zero byte in the path
+        raise DiagnosticError([error("T002", f"{path} cannot be read: {reason(problem)}")]) from problem
     return parse_all(text, names=names, filename=str(path), constants=constants, folder=Path(path).parent)
 
 

@@ -490,6 +490,9 @@ def test_only_files_are_replaced_by_constants(tmp_path: Path) -> None:
     for path in (pipe, folder):
         with pytest.raises(DiagnosticError, match=r"T115.*cannot be written to .*: it is no regular file"):
             save_tensors(path, {"x": [1.0]})
+    for path, why in ((tmp_path / "no" / "x", "no such file"), ("a\0b", "embedded null"), (file / "x", "no such file")):
+        with pytest.raises(DiagnosticError, match=rf"T115.*cannot be written to .*: {why}"):
+            save_tensors(path, {"x": [1.0]})
     assert pipe.is_fifo() and folder.is_dir()
     link.symlink_to(file)
     save_tensors(link, {"x": [1.0]})

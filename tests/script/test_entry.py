@@ -245,6 +245,13 @@ def test_parse_file_returns_definitions_by_name(tmp_path: Path) -> None:
     assert found["M"]["g"].span.filename == str(path)
 
 
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "no.py", "no such file"), (tmp_path, "is a directory"), ("a\0b", "embedded null")):
+        with pytest.raises(DiagnosticError, match=f"T002.* cannot be read: {why}") as caught:
+            parse_file(path)
+        assert isinstance(caught.value.__cause__, OSError | ValueError)
+
+
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_bytes(b"x = '\xff\xfe'\n")
