@@ -154,28 +154,8 @@ class LoopLowering(BodyLowering):
 
     def bounds(self, nodes: list[ast.expr], call: ast.Call) -> tuple[Expr, Expr, Expr | None]:
         """Start, stop and step of a loop, of one integer dtype."""
-        values = [self.value(item) for item in nodes]
-        for value, item in zip(values, nodes, strict=True):
-            if isinstance(value, Expr) and value.dtype.is_vector:
-                raise self.fail("T112", f"the bound of a loop is {value.dtype}, one value for each lane", item)
-            if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
-                kind = value.dtype if isinstance(value, Expr) else "a float"
-                way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"
-                raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
-            if isinstance(value, Buffer):
-                raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
-            if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
-                hint = self.symbol_advice(value) if isinstance(value, str) else None
-                if isinstance(value, str) and is_thread(value):
-                    hint = f"name it: `thread={value!r}`"
-                if isinstance(item, ast.Attribute) and item.attr == "shape":
-                    hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
-                raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
+        given = [self.bound(self.value(item), item) for item in nodes]
         try:
-            given = [
-                value if isinstance(value, Expr) else self.ask(lambda number=value: int(number), item)  # type: ignore[misc]
-                for value, item in zip(values, nodes, strict=True)
-            ]
             exprs = unify(OPS["add"], together(given) if self.theirs else given)
         except DiagnosticError as problem:
             raise self.located(problem, call) from None
@@ -184,6 +164,27 @@ class LoopLowering(BodyLowering):
         if len(exprs) == 1:
             return const(0, exprs[0].dtype), exprs[0], None
         return exprs[0], exprs[1], exprs[2] if len(exprs) == 3 else None
+
+    def bound(self, value: Any, item: ast.expr) -> Expr | int:
+        """A bound of a loop, which is one integer."""
+        if isinstance(value, Expr) and value.dtype.is_vector:
+            raise self.fail("T112", f"the bound of a loop is {value.dtype}, one value for each lane", item)
+        if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
+            kind = value.dtype if isinstance(value, Expr) else "a float"
+            way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"
+            raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
+        if isinstance(value, Buffer):
+            raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
+        if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
+            hint = self.symbol_advice(value) if isinstance(value, str) else None
+            if isinstance(value, str) and is_thread(value):
+                hint = f"name it: `thread={value!r}`"
+            if isinstance(item, ast.Attribute) and item.attr == "shape":
+                hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
+            elif isinstance(value, (tuple, list)):
+                hint = f"loops over each of several extents are `T.grid(*{ast.unparse(item)})`"
+            raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
+        return value if isinstance(value, Expr) else self.ask(lambda: int(value), item)  # type: ignore[no-any-return]
 
     def loop_name(self, target: ast.expr) -> str:
         """The name of a loop variable."""
@@ -242,9 +243,9 @@ class LoopLowering(BodyLowering):
                 )
                 raise self.fail("T032", "each extent of `T.grid` is an argument of its own", arg, hint=hint)
             if isinstance(arg, ast.Starred):
-                extents += [(value, arg) for value in self.unpacked(arg)]
+                extents += [(self.bound(value, arg), arg) for value in self.unpacked(arg)]
             else:
-                extents.append((self.index(arg), arg))
+                extents.append((self.bound(self.value(arg), arg), arg))
         targets = self.loop_targets(node.target, len(extents))
         if len(targets) != len(extents) or (not extents and not isinstance(node.target, (ast.Tuple, ast.List))):
             counts = f"{counted(len(extents), 'extent')} for {counted(len(targets), 'variable')}"
@@ -257,9 +258,10 @@ class LoopLowering(BodyLowering):
             )
         made = []
         for (target, name), (given, place) in zip(targets, extents, strict=True):
-            extent = as_expr(given)
-            if not extent.dtype.is_int or extent.dtype.is_vector:
-                raise self.fail("T112", f"the bound of a loop is {extent.dtype}, not an integer", place)
+            try:
+                extent = self.placed(as_expr(given), place)
+            except DiagnosticError as problem:
+                raise self.located(problem, place) from None
             made.append((name, Var(name, extent.dtype, span=self.span(target)), extent))
             self.domains[made[-1][1]] = (const(0, extent.dtype), extent)
         names_of: dict[str, Any] = {name: var for name, var, _ in made}

@@ -180,3 +180,28 @@ def test_an_annotation_is_underlined_where_it_is_wrong(annotation: str, code: st
     found = mistake(f"@T.prim_func\ndef f(a: {annotation}):\n    T.evaluate(0)\n")
     assert (found.code, found.labels[0].span.text) == (code, underlined)
     assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("loop", "underlined", "words", "hint"),
+    [
+        ('i, j in T.grid("n", 4)', '"n"', "a Python str", "in the body it is a name, without quotes: `n`"),
+        ('i in range("n")', '"n"', "a Python str", "in the body it is a name, without quotes: `n`"),
+        ('i in range("m")', '"m"', "a Python str", None),
+        ("i, j in T.grid(4, A.shape)", "A.shape", "a Python tuple", "one dimension of it is `A.shape[0]`"),
+        (
+            "i, j in T.grid((4, 4))",
+            "(4, 4)",
+            "a Python tuple",
+            "loops over each of several extents are `T.grid(*(4, 4))`",
+        ),
+        ('i, j in T.grid(*["n", 4])', '*["n", 4]', "a Python str", "in the body it is a name, without quotes: `n`"),
+        ("i, j in T.grid(4, A[0])", "A[0]", "float32", 'cast it: `A[0].astype("int32")`'),
+        ("i, j in T.grid(True, 4)", "True", "a Python bool", None),
+    ],
+)
+def test_bounds_that_are_no_integers(loop: str, underlined: str, words: str, hint: str | None) -> None:
+    """Those of `T.grid` were called an index."""
+    found = mistake(f'@T.prim_func\ndef f(A: T.Buffer(("n",), "float32")):\n    for {loop}:\n        A[0] = 1\n')
+    assert (found.code, found.message, found.hint) == ("T112", f"the bound of a loop is {words}, not an integer", hint)
+    assert found.labels[0].span.text.lstrip("*") == underlined.lstrip("*")

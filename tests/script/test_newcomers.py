@@ -138,7 +138,7 @@ BODIES = [
     ("if n == 7 or None:\n    A[0] = 1.0", "T102", "None", "`None`, not bool", ""),
     ("for i in range('n'):\n    A[i] = 1.0", "T112", "'n'", "a Python str, not an integer", "without quotes: `n`"),
     ("for i in range('whatever'):\n    A[i] = 1.0", "T112", "'whatever'", "a Python str, not an integer", ""),
-    ("for i, j in T.grid('n', 4):\n    B[i, j] = 1.0", "T112", "'n'", "a string, not an integer", "without quotes: `n`"),
+    ("for i, j in T.grid('n', 4):\n    B[i, j] = 1.0", "T112", "'n'", "a Python str, not an integer", "without quotes: `n`"),
     (BLOCK + 'vi = T.axis.spatial("n", i)\n        A[vi] = 1.0', "T112", '"n"', "a string", "without quotes: `n`"),
     ("for i, j in T.grid((4, 4)):\n    B[i, j] = 1.0", "T032", "(4, 4)", "an argument of its own", "`T.grid(4, 4)`"),
     ("for i, j in T.grid(B.shape):\n    B[i, j] = 1.0", "T032", "B.shape", "an argument of its own", "`T.grid(*B.shape)`"),
