@@ -579,4 +579,10 @@ faulty(kernel)
         ),
         LINT,
     ),
+    "T615": Example(
+        "`&`, `|` and `^` bind more tightly than comparisons, so that `0 < n & n < 4` compares `n & n` with both ends. "
+        "Join conditions with `and` and `or`. Where the bits are meant, brackets around the operator say so.",
+        kernel("if 0 < n & n < 4:", "    A[n] = 0.0", params='A: T.Buffer((4,), "float32"), n: T.int32'),
+        LINT,
+    ),
 }

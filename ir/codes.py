@@ -87,4 +87,5 @@ CODES: dict[str, str] = {
     "T612": "read before it is written",
     "T613": "store is lost",
     "T614": "access outside of what a block says",
+    "T615": "operator binds more tightly than it looks",
 }

@@ -12,7 +12,17 @@ from tirscript.ir.wellformed.places import in_order
 
 from ..check_constraints import constraint_errors
 from ..layouts.unwritten import padding_errors
-from . import bounds, effect, flow, names, precision, regions, unreachable, unused  # noqa: F401  (each fills the table)
+from . import (  # noqa: F401  (each fills the table)
+    bounds,
+    effect,
+    flow,
+    names,
+    precedence,
+    precision,
+    regions,
+    unreachable,
+    unused,
+)
 from .table import LINTS, Lint, lint_check
 
 

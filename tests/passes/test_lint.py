@@ -518,3 +518,33 @@ def test_what_is_certain_of_a_read_before_any_write(store: str, message: str) ->
     )
     (one,) = (one for one in lint(program) if one.code == "T612")
     assert one.message == message
+
+
+NUMBERS = f"{ONE}, n: T.int32, m: T.int32"
+
+
+@pytest.mark.parametrize(
+    ("condition", "middles"),
+    [
+        ("n > 0 & n < m", ["0 & n"]),
+        ("n == 0 | n == m", ["0 | n"]),
+        ("0 < n ^ m < 4", ["n ^ m"]),
+        ("not (m > 1 & n < 4)", ["1 & n"]),
+        ("n > 0 & m < 4 & n > 1", ["0 & m", "4 & n"]),
+        ("n > 0 and m > 1 & n < 4", ["1 & n"]),
+        ("0 < (n & m) < 4", []),
+        ("0 < (n & m ) < 4", []),
+        ("n > 0 and n & m < 4", []),
+        ("0 < n & m and n & m < 4", []),
+        ("0 < n + m < 4", []),
+        ("n > 0 & m", []),
+    ],
+)
+def test_operators_on_bits_in_a_chain_of_comparisons(condition: str, middles: list[str]) -> None:
+    """`n > 0 & n < m` is `n > (0 & n) < m`."""
+    body = f"    A[0] = 1.0 if {condition} else T.float32(n + m)\n"
+    program = parse(f"@T.prim_func\ndef kernel({NUMBERS}):\n{body}")
+    told = [one for one in lint(program) if one.code == "T615"]
+    assert [one.span.text for one in told if one.span is not None] == middles
+    assert all(f"write `({text})`" in str(one.hint) for one, text in zip(told, middles, strict=True))
+    assert [one for one in lint(parse(program.script())) if one.code == "T615"] == []
