@@ -12,7 +12,8 @@ before:                                            after:
                                                            a: G.Tensor((1, n), "int64") = ...
                                                            b: G.Tensor((1, n), "float32") = ...
 
-Dimensions of which a parameter says only how many they are (`x: G.Tensor(ndim=2)`) are given names, too.
+Dimensions of which a parameter says only how many they are (`x: G.Tensor(ndim=2)`) are given names, too, so that the
+callers of the function know the sizes of its results.
 
 The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
 
@@ -51,6 +52,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops import GRAPH_OPS
 from tirscript.ir.graph_ops.infer import match_types, type_of
+from tirscript.ir.graph_types import join
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import Return, Stmt
@@ -67,20 +69,19 @@ def measure_sizes(module: Module) -> Module:
     now: dict[str, Any] = {one.name: one for one in module.functions}
     computing: dict[str, GraphFunc] = {}  # those whose results have sizes that they compute
     inlined: set[str] = set()
-    # functions that others call take what these have
-    everywhere = {name for one in now.values() if type(one) is GraphFunc for name in _called(one)}
+    changed: set[str] = set()  # what calls them has other types
     for name in _callees_first(module):
         func: GraphFunc = now[name]
-        called = _called(func) & computing.keys()
-        sized = func.params if name in everywhere else tuple(map(_sized, func.params))
+        sized = tuple(map(_sized, func.params))
         if (
-            called
+            _called(func) & changed
             or sized != func.params
             or any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
         ):
-            measuring = _Measuring(func, sized, module, made, computing)
+            measuring = _Measuring(func, sized, module.replace(functions=tuple(now.values())), made, computing)
             func = now[name] = measuring.function()
             inlined |= measuring.inlined
+            changed.add(name)
         if not _sizes(type_of(func.value, module)) <= _sizes(tuple(param.type for param in func.params)):
             computing[name] = func
     if all(now[one.name] is one for one in module.functions):
@@ -176,7 +177,12 @@ class _Measuring:
     def function(self) -> GraphFunc:
         body = self.body(self.func.body)
         value = substitute(self.func.value, self.instead)
-        return self.func.replace(params=self.params, body=body, value=value)
+        result, found = self.func.result, _type(value, self.module)
+        # a caller knows the sizes of what it passes
+        if found is not None and _says_more(found, result):
+            if _sizes(found) <= _sizes(tuple(param.type for param in self.params)):
+                result = found
+        return self.func.replace(params=self.params, body=body, value=value, result=result)
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         outside, self.out = self.out, []
@@ -201,7 +207,9 @@ class _Measuring:
             then, orelse = self.body(stmt.then_body), self.body(stmt.else_body)
             names = ("condition", "then_value", "else_value")
             values = {name: substitute(getattr(stmt, name), self.instead) for name in names}
-            self.out.append(stmt.replace(then_body=then, else_body=orelse, **values))
+            kinds = [_type(values[name], self.module) for name in names[1:]]
+            var = self.known(stmt.var, None if None in kinds else join(*kinds))  # type: ignore[arg-type]
+            self.out.append(stmt.replace(var=var, then_body=then, else_body=orelse, **values))
         elif type(stmt) is GraphBind:
             self.bind(stmt)
         elif type(stmt) is MatchCast:
@@ -217,14 +225,17 @@ class _Measuring:
             value = value.op.measured(value, types, self) or value
         elif type(value) is FunctionCall and (callee := self.callee(value)) is not None:
             value = self.written_out(callee, value.args)
-        elif value is stmt.value:
+        elif value is stmt.value and type(value) is not FunctionCall:
             self.out.append(stmt)
             return
-        var = stmt.var
-        found = _type(value, self.module)
-        if found is not None and _says_more(found, var.type):
-            var = self.instead[stmt.var] = var.replace(type=found)
-        self.out.append(stmt.replace(var=var, value=value))
+        self.out.append(stmt.replace(var=self.known(stmt.var, _type(value, self.module)), value=value))
+
+    def known(self, var: GraphVar, found: GraphType | None) -> GraphVar:
+        """A variable of the type that was found for it, where that says more than its own."""
+        if found is None or not _says_more(found, var.type):
+            return var
+        made = self.instead[var] = var.replace(type=found)
+        return made
 
     # calls
 

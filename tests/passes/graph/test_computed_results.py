@@ -520,3 +520,35 @@ def test_sizes_that_divide_by_zero_are_diagnostics(params: str, body: str) -> No
         tirscript.interpret(module, *args)
     with pytest.raises(DiagnosticError, match=r"T304.*` divides by zero"):
         tirscript.build(module)["main"](*args)
+
+
+FORM = '    @G.graph_func(private=True)\n    def g(x: G.Tensor(ndim=2, dtype="float32")):\n'
+BRANCHES = "        if G.less(G.sum(x), G.const(0.0)):\n            y = G.add(x, x)\n        else:\n            y = G.multiply(x, x)\n"
+
+
+@pytest.mark.parametrize(
+    ("callee", "body"),
+    [
+        ("        return G.add(x, x)\n", ["return M.g(x)"]),
+        ("        return G.add(x, x)\n", ["y = M.g(G.reshape(M.g(x), (3, 4)))", "return G.nn.relu(y)"]),
+        ("        return (G.add(x, x), G.sum(x, axis=0))\n", ["return M.g(x)[1]"]),
+        (f"{BRANCHES}        return y\n", ["return M.g(x)"]),
+        (
+            "        return G.add(x, x)\n",
+            ["if G.less(G.sum(x), G.const(0.0)):", "    y = M.g(x)", "else:", "    y = G.exp(x)", "return G.exp(y)"],
+        ),
+        (
+            '        return G.add(x, x)\n    @G.graph_func(private=True)\n    def h(t: G.Tuple(G.Tensor(ndim=2, dtype="float32"))):\n'
+            "        return G.matmul(M.g(t[0]), G.permute_dims(t[0]))\n",
+            ["return M.h((x,))"],
+        ),
+        ('        G.func_attr({"target": T.target("llvm")})\n        return G.add(x, x)\n', ["return M.g(x)"]),
+    ],
+)
+@pytest.mark.parametrize("shape", ["(2, 6)", '("n", 6)'])
+def test_functions_that_others_call_take_tensors_of_a_rank(callee: str, body: list[str], shape: str) -> None:
+    """The caller knew nothing of the sizes of their results, and there was no kernel for what they do."""
+    for form in (FORM, FORM.replace("(private=True)", "")):
+        made = program(f'x: G.Tensor({shape}, "float32")', *body, before=form + callee)
+        x = np.arange(12, dtype="float32").reshape(2, 6) / 8 - 1
+        same(tirscript.build(made)(x), tirscript.interpret(made, x))
