@@ -105,6 +105,11 @@ class ConstantTensor:
         """Whether the elements are at hand in this process."""
         return self._find() is not None
 
+    def kept(self) -> ConstantTensor:
+        """Itself, with the elements if they are at hand: they are not freed before it is."""
+        self._find()
+        return self
+
     @property
     def array(self) -> np.ndarray[Any, Any]:
         """The elements: a read-only numpy array, the same for all constants of this digest.

@@ -2,7 +2,7 @@
 
 K = T.allocate_const([1, 2, 3, 4], "int32", (4,))
 W = T.constant("sha256:…", (64, 64), "float32")                                "elide": the data is elsewhere
-W = T.constant("sha256:…", (64, 64), "float32", base64=\"\"\"…\"\"\")                "inline"
+W = T.constant("sha256:…", (64, 64), "float32", base64=\"\"\"…\"\"\")                "inline", where it is used first
 W = T.constant("sha256:…", (64, 64), "float32", file="model.safetensors")      "file"
 """
 
@@ -34,12 +34,27 @@ _LINE = 84  # characters of base64 in a line
 class Constants:
     """How a printer writes the data that no list holds: "elide", "inline", or "file" with the file's name."""
 
-    __slots__ = ("file", "mode", "saved")
+    __slots__ = ("file", "mode", "saved", "written")
 
     def __init__(self, mode: str = "elide", file: str = "") -> None:
         self.mode = mode
         self.file = file
         self.saved: dict[str, ConstantTensor] = {}  # what the file must hold
+        self.written: set[str] = set()  # whose data the text has
+
+    def are_written(self, data: ConstantTensor) -> bool:
+        """Whether the data is written here: once in a text, where the digest finds it for the other uses."""
+        if not data.size or not (self.mode == "inline" or _is_short(data)) or data.digest in self.written:
+            return False
+        self.written.add(data.digest)
+        return True
+
+    def are_saved(self, data: ConstantTensor) -> bool:
+        """Whether the data stands in the file, which is told."""
+        if not data.size or self.mode != "file" or data.digest in self.written:
+            return False
+        self.saved[data.digest] = data
+        return True
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file."""
@@ -62,15 +77,13 @@ def allocate_const(p: Printer, node: AllocateConst, indent: str) -> None:
         plain = all(type(dim) is Const and dim.dtype is INT32 for dim in buffer.shape)
         alone = plain and data.shape == buffer.constant_shape() and data.dtype is buffer.dtype
         head = f"T.constant({quote(data.digest)}, {shape_text(data.shape)}, {dtype_name(data.dtype)}"
-        mode = "inline" if _is_short(data) else p.constants.mode
-        if mode == "inline" and data.size:
+        if p.constants.are_written(data):
             if alone:
                 _inline(p, node, [quote(data.digest), shape_text(data.shape), kind], options, indent)
             else:
                 _nested(p, node, [kind, shape, *options], indent)
             return
-        if mode == "file" and data.size:
-            p.constants.saved[data.digest] = data
+        if p.constants.are_saved(data):
             head += f", file={quote(p.constants.file)}"
         text = f"{head}{more})" if alone else f"T.allocate_const({head}), {kind}, {shape}{more})"
     p.out.append(f"{indent}{p.names.define(buffer, buffer.name)} = {text}")
@@ -130,11 +143,9 @@ def constant_text(p: Printer, data: ConstantTensor) -> str:
     A string of several lines stands in no expression: `name = T.meta_var(G.constant(...))` stands before the statement.
     """
     parts = [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)]
-    mode = "inline" if _is_short(data) else p.constants.mode
-    if mode == "inline" and data.size:
+    if p.constants.are_written(data):
         return _named_constant(p, data, parts, p.graph_indent)
-    if mode == "file" and data.size:
-        p.constants.saved[data.digest] = data
+    if p.constants.are_saved(data):
         parts.append(f"file={quote(p.constants.file)}")
     return f"G.constant({', '.join(parts)})"
 

@@ -211,7 +211,7 @@ class ConstantLowering(BlockLowering):
         found = None if self.sources.store is None else self.sources.store.get(value.digest)
         if found is not None and (found.shape, found.dtype) != (value.shape, value.dtype):
             raise self.fail("T115", f"the store holds {found} under this digest", node)
-        return value if found is None else found
+        return value.kept() if found is None else found
 
     def _inline(self, value: ConstantTensor, text: str, node: ast.expr) -> ConstantTensor:
         try:
