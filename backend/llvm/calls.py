@@ -249,9 +249,8 @@ class _Binding:
             # put into the place of the call, it would make each of the nested frames larger
             return g.b.kernel(symbol, self.passed, " noinline" if nested else "")
         if nested:
-            before, g.span = g.span, self.span
-            g.check(g.b.op(f"icmp ult i32 {g.depth}, {DEEPEST_CALL}"), "depth", too_deep(), hint=HINT)
-            g.span = before
+            with g.pointing(self.span):
+                g.check(g.b.op(f"icmp ult i32 {g.depth}, {DEEPEST_CALL}"), "depth", too_deep(), hint=HINT)
         depth = g.b.op(f"add nuw nsw i32 {g.depth}, 1") if nested else "0"
         return g.b.kernel(symbol, [*self.passed, ("i32", depth)])
 
@@ -302,10 +301,9 @@ class _Binding:
         begins = b.op(f"icmp ule i64 {start}, {b.op(f'sub i64 {dim}, {size}')}")
         stop = b.op(f"add i64 {start}, {size}")
         values = [Report("", value, INT64) for value in (start, stop, dim)]
-        before, g.span = g.span, arg.span or self.span
         message = outside(arg.buffer, axis)
-        g.check(b.op(f"and i1 {fits}, {begins}"), "bounds", message, lambda: values, buffer=arg.buffer)
-        g.span = before
+        with g.pointing(arg.span or self.span):
+            g.check(b.op(f"and i1 {fits}, {begins}"), "bounds", message, lambda: values, buffer=arg.buffer)
 
     def difference(self, stop: str, start: str) -> str:
         if start == "0":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tirscript.backend.recursion import FRAME as RECURSIVE_FRAME
@@ -170,6 +171,13 @@ class Codegen:
         """Return `code` to the caller."""
         self.b.leave(code, tuple(pointer for scope in self.scopes for pointer in scope))
 
+    @contextmanager
+    def pointing(self, span: Span | None) -> Iterator[None]:
+        """Checks that are made in the block point at this place."""
+        before, self.span = self.span, span or self.span
+        yield
+        self.span = before
+
     def check(
         self,
         condition: str,
@@ -270,7 +278,8 @@ class Codegen:
             nonzero = self.b.intrinsic(
                 "llvm.vector.reduce.and", [vector("i1", lanes)], "i1", [(vector("i1", lanes), nonzero)]
             )
-        self.check(nonzero, "division", "integer division by zero", lambda: self.mentioned(call))
+        with self.pointing(call.span):
+            self.check(nonzero, "division", "integer division by zero", lambda: self.mentioned(call))
 
 
 _FLAGS = ("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")

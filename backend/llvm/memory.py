@@ -307,7 +307,8 @@ def load(g: Codegen, expr: BufferLoad) -> str:
         return g.choose(
             g.value(expr.predicate), value_type(expr.dtype), lambda: load(g, plain), lambda: "zeroinitializer"
         )
-    at = Access(g, expr.buffer, expr.indices, expr.predicate, "read")
+    with g.pointing(expr.span):
+        at = Access(g, expr.buffer, expr.indices, expr.predicate, "read")
     kind = memory_type(at.dtype)
     if at.contiguous:
         if at.predicate is None:
@@ -409,7 +410,8 @@ def store(g: Codegen, stmt: BufferStore) -> None:
 def address_of(g: Codegen, expr: Expr) -> str:
     """`T.address_of(buffer[indices])`."""
     assert isinstance(expr, BufferLoad)
-    return Access(g, expr.buffer, expr.indices, None, "address").pointer
+    with g.pointing(expr.span):
+        return Access(g, expr.buffer, expr.indices, None, "address").pointer
 
 
 def elements_after(g: Codegen, buffer: Buffer, pointer: str) -> str:

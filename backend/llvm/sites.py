@@ -68,7 +68,7 @@ class Site(Struct, frozen=True, eq=False):
             f"{name.format(*known)} = {value!s}" if name else "" for name, value in zip(self.names, known, strict=False)
         ]
         split = len(words) - self.loops
-        lines = [", ".join(word for word in part if word) for part in (words[:split], words[split:])]
+        lines = [", ".join(dict.fromkeys(filter(None, part))) for part in (words[:split], words[split:])]
         notes: list[str | Label] = list(dict.fromkeys(line for line in lines if line))
         if self.kind == "assert":
             return assertion(error("T310", self.message, self.span, notes=notes))

@@ -208,3 +208,27 @@ def test_axes_that_are_proved_are_not_checked() -> None:
         "        T.where(i * 4 + j < 7)\n        B[vi] = A[0, vi]"
     )
     assert "assert" not in tirscript.build(program, debug=True).lowered.script()
+
+
+@pytest.mark.parametrize(
+    ("statement", "blamed", "notes"),
+    [
+        ("B[i] = X[0] + A[1, X[0]] * A[1, X[i] + 8]", "A[1, X[i] + 8]", ["i = 0"]),
+        ("B[X[i] + 8] = A[1, X[i]]", "B[X[i] + 8] = A[1, X[i]]", ["i = 0"]),
+        ("B[i] = X[i] + 7 // (X[i] - X[i])", "7 // (X[i] - X[i])", ["X[0] = 0", "i = 0"]),
+        ("if X[i] > 3 or A[1, X[i] + 8] > 3:\n        B[i] = 1", "A[1, X[i] + 8]", ["i = 0"]),
+    ],
+)
+def test_the_expression_is_pointed_at(statement: str, blamed: str, notes: list[str]) -> None:
+    """Not the statement that it stands in, as the interpreter points at it; each value is told once."""
+    program = kernel(f"for i in range(8):\n    {statement}")
+    args = np.zeros((4, 8), "int32"), np.zeros(8, "int32"), np.zeros(8, "int32")
+    for run in (tirscript.build(program, debug=True), lambda *given: tirscript.interpret(program, *given)):
+        with pytest.raises(DiagnosticError) as caught:
+            run(*args)
+        found = caught.value.diagnostics[0]
+        assert found.span is not None and found.span.text == blamed
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.build(program, debug=True)(*args)
+    said = [note for note in caught.value.diagnostics[0].notes if " = " in str(note) and "size" not in str(note)]
+    assert said == notes
