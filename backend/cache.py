@@ -33,6 +33,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _FOLDER = re.compile("[0-9a-f]{2}")  # the first digits of the keys in it
 _UNFINISHED = re.compile(r"\..*\.tmp")
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_ON, _OFF = ("", "1", "on", "yes", "true"), ("0", "off", "no", "false")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _KEEP = 0.9  # of the bound is left where it was crossed, so that not every file crosses it again
 _RECENT = 60  # seconds in which a use need not be noted again
@@ -214,8 +215,12 @@ def _sum(key: str, data: bytes) -> bytes:
 
 
 def enabled() -> bool:
-    """Whether the environment does not turn the cache off."""
-    return os.environ.get("TIRSCRIPT_CACHE", "") not in ("0", "off", "no", "false")
+    """Whether the environment does not turn the cache off; T404 for what says neither."""
+    given = os.environ.get("TIRSCRIPT_CACHE", "")
+    if given.strip().lower() not in (*_ON, *_OFF):
+        hint = "the folder is what TIRSCRIPT_CACHE_DIR says"
+        raise DiagnosticError([error("T404", f"TIRSCRIPT_CACHE is {given!r}, which is neither 0 nor 1", hint=hint)])
+    return given.strip().lower() not in _OFF
 
 
 def folder() -> Path:

@@ -289,6 +289,19 @@ def test_the_environment_turns_it_off_and_says_where_it_is(monkeypatch: pytest.M
     assert module.cache() is other
 
 
+@pytest.mark.parametrize(("text", "on"), [("", True), ("1", True), ("ON", True), ("False", False), (" 0 ", False)])
+def test_words_that_turn_it_on_and_off(monkeypatch: pytest.MonkeyPatch, text: str, on: bool) -> None:
+    monkeypatch.setenv("TIRSCRIPT_CACHE", text)
+    assert module.enabled() == on
+
+
+def test_a_folder_is_no_such_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual folder was used in place of the one that was meant."""
+    monkeypatch.setenv("TIRSCRIPT_CACHE", "/tmp/kernels")
+    with pytest.raises(DiagnosticError, match=r"T404.*TIRSCRIPT_CACHE is '/tmp/kernels'(.|\n)*TIRSCRIPT_CACHE_DIR"):
+        module.cache()
+
+
 @pytest.mark.parametrize(
     "text,size", [("100", 100), ("3K", 3072), ("2m", 2 << 20), ("1 GiB", 1 << 30), ("0", 0), ("5MB", 5 << 20)]
 )
