@@ -13,7 +13,19 @@ import click
 from tirscript.ir import DiagnosticError, error, structural_equal
 
 from .completion import PASS, PASSES, TARGET
-from .files import FILE, SEPARATOR, Program, pieces, read_programs, read_text, some, spare, split_name, writing
+from .files import (
+    FILE,
+    SEPARATOR,
+    Program,
+    may_hold_programs,
+    pieces,
+    read_programs,
+    read_text,
+    some,
+    spare,
+    split_name,
+    writing,
+)
 from .output import note, report, source, write
 from .print_ import file_text, layout, printing
 
@@ -144,7 +156,9 @@ def _inputs(file: str) -> list[Any]:
     if name is not None:
         message = "with --split every program of a file is taken"
         raise DiagnosticError([error("T307", message, hint=f"leave `:{name}` out")])
-    return [(lambda piece=piece: read_programs(piece, path)) for piece in pieces(read_text(path)) if piece.strip()]
+    head, *rest = pieces(read_text(path))
+    above = [head] if may_hold_programs(head) or not rest else []  # else imports and comments above the first line
+    return [(lambda piece=piece: read_programs(piece, path)) for piece in (*above, *rest) if piece.strip()]
 
 
 def _instruments(options: dict[str, Any]) -> tuple[Any, list[Any]]:

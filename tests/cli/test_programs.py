@@ -255,6 +255,10 @@ def test_opt_splits(tmp_path: Path) -> None:
     again = run("opt", "--split", "-", stdin=result.stdout)
     assert again.exit_code == 0 and again.stdout == result.stdout
     assert run("opt", path).exit_code == 1
+    header = '"""Cases."""\n\nfrom tirscript.script import tir as T\n\n# -----\n'
+    assert run("opt", "--split", "-", stdin=header + result.stdout).stdout == result.stdout
+    assert run("opt", "--split", "-", stdin=header).exit_code == 0
+    assert "defines no function" in run("opt", "--split", "-", stdin=f"{header}x = 1\n").stderr
     refused = run("opt", "--split", f"{path}:double")
     assert refused.exit_code == 1 and "leave `:double` out" in refused.stderr
 
