@@ -22,7 +22,7 @@ from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName, WrongBufferType
 from .python import BUILTINS
 from .scope import Names
-from .trivia import Comments, trivia
+from .trivia import Comments, header_end, trivia
 
 _OPTIONS = ("private", "check_well_formed", "s_tir")
 _SURE = ("T113", "T209")  # constant indices out of bounds, races: no statement that is missing makes them right
@@ -283,7 +283,7 @@ class FunctionLowering(MacroLowering):
     def opening(self, node: ast.FunctionDef, last_line: int) -> tuple[str | None, list[ast.stmt], int]:
         """The docstring of a function, the statements behind it, and the last line before these. The comments around a
         docstring wait for the first of the statements, or stand with the head where there is none."""
-        end = _signature_end(node)
+        end = header_end(node)
         match node.body:
             case [ast.Expr(value=ast.Constant(value=str(docstring))) as first, *body]:
                 pass
@@ -312,7 +312,7 @@ class FunctionLowering(MacroLowering):
             return None
         node = self.node
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-        inside, beside = comments.head(node, first, max(_signature_end(node), node.lineno))
+        inside, beside = comments.head(node, first, header_end(node))
         return trivia([*comments.above(start, first - 1), *inside, *self.orphans], beside)
 
 
@@ -330,14 +330,6 @@ def _single_assignments(stmt: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
         case ast.Assign(targets=[target], value=value):
             return [(target, value)]
     return []
-
-
-def _signature_end(node: ast.FunctionDef) -> int:
-    """The last line of a definition's head, as far as the tree tells."""
-    parts = [node.lineno, *(arg.end_lineno or 0 for arg in [*node.args.posonlyargs, *node.args.args])]
-    if node.returns is not None:
-        parts.append(node.returns.end_lineno or 0)
-    return max(parts)
 
 
 def read_options(

@@ -62,6 +62,7 @@ class GraphLowering(GraphStmtLowering):
         made = inner.lower(node.lineno, self.end)
         self.taken = max(self.taken, inner.taken)
         self.diagnostics += inner.diagnostics
+        self.orphans += inner.orphans
         if made is None:
             raise Abort
         made = made.replace(name="", private=False, trivia=None)

@@ -147,7 +147,8 @@ def first_line(stmt: ast.stmt) -> int:
 
 
 def header_end(stmt: ast.stmt) -> int:
-    """The last line of what stands before a compound statement's body (of the statement itself where it is simple)."""
+    """The last line of what stands before a compound statement's body (of the statement itself where it is simple), as
+    far as the tree tells."""
     body = getattr(stmt, "body", None)
     if not body:
         return stmt.end_lineno or stmt.lineno
@@ -157,6 +158,9 @@ def header_end(stmt: ast.stmt) -> int:
         last = stmt.iter
     elif isinstance(stmt, (ast.If, ast.While)):
         last = stmt.test
+    elif isinstance(stmt, ast.FunctionDef):
+        parts: list[ast.arg | ast.expr | None] = [*stmt.args.posonlyargs, *stmt.args.args, stmt.returns]
+        return max(stmt.lineno, *(part.end_lineno or 0 for part in parts if part is not None), 0)
     else:
         return stmt.lineno
     return last.end_lineno or stmt.lineno  # type: ignore[attr-defined]

@@ -417,3 +417,34 @@ def test_comments_of_what_is_written_out_and_of_else_stand_above_what_is_made_of
     }
     for made in found.values():
         assert_round_trip(made)
+
+
+LOCAL = """@G.graph_func
+def f(x: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+    # above
+    @G.graph_func  # decorator
+    # between
+    def g(
+        y: G.Tensor((4,), "float32"),  # parameter
+    ) -> G.Tensor(  # result
+        # its shape
+        (4,), "float32"
+    ):  # head
+        # first
+        return y  # value
+
+        # last
+
+    # behind
+    z = g(x)
+    return z
+"""
+
+
+def test_comments_of_a_function_in_a_function_stay() -> None:
+    """Those of its head over several lines were lost, and all those of a body that only returns."""
+    found = parse_all(HEADER + LOCAL)["f"]
+    comments = [line[line.index("#") :] for line in LOCAL.splitlines() if "#" in line]
+    written = [line[line.index("#") :] for line in found.script().splitlines() if "#" in line]
+    assert sorted(written) == sorted(comments)
+    assert_round_trip(found)
