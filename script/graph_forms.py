@@ -29,6 +29,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops import GraphOp
+from tirscript.ir.graph_ops.calls import several
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.words import counted
 
@@ -237,11 +238,9 @@ class GraphFormLowering(GraphCallLowering):
                 hint=f"`{module}.{text}`, without quotes; a library's function is called by `G.call_dps_packed`",
             )
         if "args" in named:
-            given = named["args"]
-            if isinstance(given, (tuple, list)):
+            given = several(named)["args"]
+            if type(given) is not TupleExpr:
                 given = TupleExpr(tuple(self.leaf(one, node) for one in given))
-            elif isinstance(given, GraphExpr) and type(given) is not TupleExpr:
-                given = TupleExpr((given,))
             named["args"] = given
         kind = named.pop("dtype", None)
         told = named.get("out")

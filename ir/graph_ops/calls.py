@@ -6,6 +6,8 @@ then `tir_vars`; the others are variations of it. Where the result types are tol
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..graph import GraphType, ObjectType, OpCall, TupleExpr, TupleType
 from ..op import fail
 from ..words import counted
@@ -18,6 +20,12 @@ ARGS = Parameter("args", "value")
 SPREAD = Parameter("args", "spread")
 OUT = Parameter("out", "type")
 RESULT = Parameter("ty_args", "type", None)
+
+
+def several(given: dict[str, Any]) -> dict[str, Any]:
+    """One argument that stands alone is a tuple of one."""
+    args = given["args"]
+    return given if isinstance(args, (tuple, list, TupleExpr)) else {**given, "args": (args,)}
 
 
 def told(call: OpCall, types: Types) -> GraphType:
@@ -56,6 +64,7 @@ CALL_TIR = register(
         (FUNCTION, ARGS, OUT, Parameter("tir_vars", "shape", None)),
         told,
         "A tensor function on tensors: it writes its results into new ones, which the call gives.",
+        bind=several,
     )
 )
 CALL_TIR_INPLACE = register(
@@ -64,6 +73,7 @@ CALL_TIR_INPLACE = register(
         (FUNCTION, ARGS, attr("inplace_indices", integers), OUT, Parameter("tir_vars", "shape", None)),
         told_in_place,
         "A tensor function that writes result i into argument `inplace_indices[i]`; at -1 into a new tensor.",
+        bind=several,
     )
 )
 CALL_TIR_WITH_GRAD = register(
@@ -72,6 +82,7 @@ CALL_TIR_WITH_GRAD = register(
         (FUNCTION, ARGS, OUT, attr("te_grad_name", text), Parameter("te_grad_kwargs", "attr", None)),
         told,
         "`call_tir` with the name of the function that computes its gradient.",
+        bind=several,
     )
 )
 CALL_DPS_PACKED = register(
@@ -80,6 +91,7 @@ CALL_DPS_PACKED = register(
         (FUNCTION, ARGS, OUT),
         told,
         "A library function that writes its results into tensors passed behind the arguments.",
+        bind=several,
     )
 )
 register(

@@ -532,3 +532,27 @@ def main(x: G.Tensor((4,), "float32")):
         parse(text)
     theirs = parse(text.replace("G.", "R.").replace("graph_func", "function"))  # which TVM allows
     assert structural_equal(parse(theirs.script()), theirs)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ('"foo"', '(G.str("foo"),)'),
+        ('G.str("foo")', '(G.str("foo"),)'),
+        ("3", "(3,)"),
+        ('["foo", x]', '(G.str("foo"), x)'),
+        ("x", "(x,)"),
+        ("t", "(t,)"),
+        ("()", "()"),
+    ],
+)
+def test_one_argument_of_a_library_function_is_a_tuple_of_one(given: str, kept: str) -> None:
+    """A bare string was kept as it was, and read back as a tuple."""
+    kind = 'G.Tensor((4,), "float32")'
+    made = parse(
+        f"@G.graph_func\ndef f(x: {kind}, t: G.Tuple({kind}, {kind})):\n"
+        f'    y = G.call_dps_packed("lib.f", {given}, out={kind})\n    return y\n'
+    )
+    text = made.script()
+    assert f'G.call_dps_packed("lib.f", {kept}, out={kind})' in text
+    assert structural_equal(parse(text), made) and parse(text).script() == text
