@@ -188,9 +188,9 @@ def test_an_annotation_is_underlined_where_it_is_wrong(annotation: str, code: st
         ('i, j in T.grid("n", 4)', '"n"', "a Python str", "in the body it is a name, without quotes: `n`"),
         ('i in range("n")', '"n"', "a Python str", "in the body it is a name, without quotes: `n`"),
         ('i in range("m")', '"m"', "a Python str", None),
-        ("i, j in T.grid(4, A.shape)", "A.shape", "a Python tuple", "one dimension of it is `A.shape[0]`"),
+        ("i in range(A.shape)", "A.shape", "a Python tuple", "one dimension of it is `A.shape[0]`"),
         (
-            "i, j in T.grid((4, 4))",
+            "i in range((4, 4))",
             "(4, 4)",
             "a Python tuple",
             "loops over each of several extents are `T.grid(*(4, 4))`",
