@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tirscript.ir.expr import BufferLoad, Call, Var
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
@@ -143,11 +145,14 @@ def _work_of(nest: Nest) -> float:
 
 
 def along(work: Work, nest: Nest) -> bool:
-    """Put the loop along memory innermost, and what begins the reduction before it."""
+    """Put the loop along memory innermost, and what begins the reduction before it: for lines of symbolic length, and
+    of such that no vectors divide."""
     if not nest.reduced or not stream(work, nest.name):
         return False
     work.sch.decompose_reduction(nest.name, nest.reduced[0].loop)
     work.done |= {f"{nest.name}_init", f"{nest.name}_update"}
+    outer = itertools.takewhile(lambda dim: not dim.reduces, nest.dims)
+    work.parallel([dim.loop for dim in outer if dim.var is not nest.store.indices[-1]], _work_of(nest))
     return True
 
 

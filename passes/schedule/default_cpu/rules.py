@@ -54,6 +54,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     register_tile,
     in_scalars,
     lanes_apart,
+    along,
     past_caches,
     tiled_transpose,
     by_squares,

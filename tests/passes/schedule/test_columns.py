@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,25 @@ def test_lines_are_read_as_they_lie(name: str, threads: int) -> None:
 )
 def test_others_are_left_to_other_rules(func: PrimFunc) -> None:
     assert not by_lines(func)
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_lines_that_no_vectors_divide_are_innermost(name: str, batch: int) -> None:
+    update, begin = (text.replace("[i, j]", "[i, b, j]").replace("Y[j]", "Y[b, j]") for text in UPDATES[name])
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer((40,)), W: T.Buffer((40, {batch}, 1001)), V: T.Buffer((40, {batch}, 1001)), Y: T.Buffer(({batch}, 1001))):
+    for b, j in T.grid({batch}, 1001):
+        Y[b, j] = {begin}
+        for i in range(40):
+            Y[b, j] = {update}
+""")
+    made = default_schedule(func, CpuFacts(512, 2, reassociate=False)).func
+    assert re.search(r"for i, j in T\.grid\(40, 1001\)|for i in range\(40\):\s+for j in range\(1001\)", made.script())
+    random = np.random.default_rng(0)
+    given = [random.standard_normal(shape).astype("float32") for shape in (40, (40, batch, 1001), (40, batch, 1001))]
+    results = [np.zeros((batch, 1001), "float32") for _ in range(2)]
+    for form, result in zip((func, made), results, strict=True):
+        tirscript.build(form, pipeline=DEFAULT_LOWERING)(*given, result)
+    np.testing.assert_array_equal(*results)
