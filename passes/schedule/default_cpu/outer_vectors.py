@@ -120,20 +120,23 @@ class _Outer:
 
     def rows(self, loop: For) -> tuple[Stmt, ...]:
         """A loop over rows, several of them at once."""
-        extent = constant_extent(loop)
-        if extent is None or extent < 2 * ROWS or loop.step is not None:
+        extent, kind = constant_extent(loop), loop.var.dtype
+        if loop.step is not None or (extent is not None and extent < 2 * ROWS) or not _has_bounds(loop):
             return (loop,)
         parallel = self.threads and _work(loop) >= PARALLEL_WORK
         if written_out(loop, self.facts.vector_bits):
             return (loop.replace(kind="parallel") if parallel else loop,)
-        outer, kind = Var(f"{loop.var.name}_0", loop.var.dtype), loop.var.dtype
+        outer = Var(f"{loop.var.name}_0", kind)
+        count = simplified((loop.stop - loop.start) // ROWS) if extent is None else const(extent // ROWS, kind)
+        behind = simplified(loop.start + count * ROWS)
         body = jammed(loop, simplified(loop.start + outer * ROWS), ROWS)
-        made = loop.replace(var=outer, start=const(0, kind), stop=const(extent // ROWS, kind), body=body)
+        made = loop.replace(var=outer, start=const(0, kind), stop=count, body=body)
         made = made.replace(kind="parallel" if parallel else "serial")
-        if extent % ROWS == 0:
-            return (made,)
-        behind = simplified(loop.start + extent // ROWS * ROWS)
-        return made, *refresh(jammed(loop, behind, extent % ROWS))
+        if extent is None:
+            rest = refresh(loop.replace(start=behind, trivia=None))
+            rows = If(get_op("less")(loop.start, loop.stop), (made.replace(trivia=None), rest), ())
+            return keep_comments(loop, (rows,))
+        return (made, *refresh(jammed(loop, behind, extent % ROWS))) if extent % ROWS else (made,)
 
     def inside(self, loop: For) -> tuple[Stmt, ...] | None:
         """The body of a loop as `schedule` schedules it, itself where that does nothing; None where it may not."""
@@ -165,8 +168,7 @@ class _Outer:
             return False
         if any(isinstance(node, Stmt) and type(node) not in _TAKEN for node in nodes):
             return False
-        kinds = {loop.var.dtype, loop.start.dtype, loop.stop.dtype}
-        if loop.step is not None or len(kinds) > 1 or reads_memory(loop.start) or reads_memory(loop.stop):
+        if loop.step is not None or not _has_bounds(loop):
             return False
         found: list[Any] = [node for node in nodes if type(node) in (BufferLoad, BufferStore)]
         if any(node.buffer.dtype.bits < GATHERED and _is_looked_up(node, loop, nodes) for node in found):
@@ -249,6 +251,12 @@ class _Outer:
             made = (For(lane, const(0, kind), const(lanes, kind), body, kind="vectorized", span=loop.span),)
         made = rewrite(made, {For: _written_out})
         return For(outer, const(0, kind), count, made, kind="parallel" if parallel else "serial", span=loop.span)
+
+
+def _has_bounds(loop: For) -> bool:
+    """Whether the bounds of a loop are numbers of its variable's dtype that stay while it runs."""
+    same = loop.var.dtype is loop.start.dtype is loop.stop.dtype
+    return same and not reads_memory(loop.start) and not reads_memory(loop.stop)
 
 
 def _is_looked_up(access: BufferLoad | BufferStore, loop: For, nodes: Sequence[Node]) -> bool:

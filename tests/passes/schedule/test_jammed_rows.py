@@ -123,6 +123,19 @@ def test_rows_side_by_side(name: str, rows: int, threads: int) -> None:
     same_as_interpreted(func, made, rows)
 
 
+@pytest.mark.parametrize("name", TAKEN)
+def test_rows_of_unknown_number(name: str) -> None:
+    lines = "\n".join(f"    {line}" for line in TAKEN[name].replace("range(N)", "range(n_rows)").strip().splitlines())
+    params = PARAMS.replace("N", '"n_rows"')
+    func = parse(f"@T.prim_func\ndef main({params}):\n{lines}\n".replace("range(1, N)", "range(1, n_rows)"))
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    assert "n_0 * 4 + " in made.script()
+    assert not verify(made) and structural_equal(parse(made.script()), made)
+    for rows in (0, 1, 3, 4, 5, 8, 23):
+        same_as_interpreted(func, made, rows)
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_rows_that_stay(name: str) -> None:
     func = kernel(LEFT[name], 23)
