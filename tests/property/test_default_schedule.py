@@ -17,7 +17,7 @@ from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
-from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, with_clamped_lines
 from tirscript.passes.schedule.default_cpu.joined_lines import with_joined_lines
 from tirscript.script import parse
 from tirscript.testing import copies
@@ -58,5 +58,7 @@ def same(left: Any, right: Any) -> bool:
 @settings(max_examples=max(20, CASES // 10), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_trace_is_the_schedule(kernel: PrimFunc, facts: CpuFacts) -> None:
     schedule = default_schedule(kernel, facts)
-    again = Trace.parse(str(schedule.trace)).replay(Schedule(with_joined_lines(with_blocks(kernel))))
+    again = Trace.parse(str(schedule.trace)).replay(
+        Schedule(with_joined_lines(with_clamped_lines(with_blocks(kernel))))
+    )
     assert again.script() == schedule.script()

@@ -8,6 +8,7 @@ by a parallel one around blocks, are left alone.
 from __future__ import annotations
 
 import functools
+from collections.abc import Set
 
 from msgspec import structs
 
@@ -24,6 +25,7 @@ from ..naming import named_apart, renamed_apart
 from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
+from .clamped_lines import with_clamped_lines
 from .facts import CpuFacts
 from .idle_casts import without_idle_casts
 from .joined_lines import with_joined_lines
@@ -39,8 +41,8 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
     The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(with_joined_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func)))))`. The attribute
-    "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
+    `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func))))))`.
+    The attribute "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
 
@@ -61,7 +63,7 @@ def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     if _steps(schedule) <= {"fuse", "parallel"}:
         # no more than threads: loops around vectors have these, too
         made = outer_vectors(func, facts, _with_vectors)
-        if not _steps(schedule) or _has_vectors(made):
+        if not _changes(schedule) or _has_vectors(made):
             return made
     return outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
 
@@ -80,7 +82,7 @@ def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
 
 
 def _for_lengths(func: PrimFunc, facts: CpuFacts, made: Work) -> PrimFunc:
-    if not _steps(made):
+    if not _changes(made):
         return func
     known, long = {*func.symbols, *func.params}, made.sch.func
     lines = {n: least for n, least in made.lines.items() if set(free_vars(n)) <= known and not reads_memory(n)}
@@ -99,6 +101,11 @@ def _for_lengths(func: PrimFunc, facts: CpuFacts, made: Work) -> PrimFunc:
 def _steps(made: Work) -> set[str]:
     """The primitives that a schedule consists of."""
     return {step.primitive for step in made.sch.trace.steps if not PRIMITIVES[step.primitive].query}
+
+
+def _changes(made: Work) -> bool:
+    """Whether a schedule makes another function."""
+    return made.cut or bool(_steps(made))
 
 
 def _has_vectors(func: PrimFunc) -> bool:
@@ -127,8 +134,15 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
             found = _symbolic(func, facts)
             if found is not None:
                 return found
-        blocks = named_apart(with_blocks(func, reassociate=facts.reassociate))
-        return apply_rules(Schedule(with_joined_lines(blocks)), facts)
+        return _ruled(named_apart(with_blocks(func, reassociate=facts.reassociate)), facts)
+
+
+def _ruled(blocks: PrimFunc, facts: CpuFacts, begun: Set[str] = frozenset()) -> Work:
+    """What the rules make of blocks."""
+    cut = with_clamped_lines(blocks)
+    work = apply_rules(Schedule(with_joined_lines(cut)), facts, begun)
+    work.cut = cut is not blocks
+    return work
 
 
 def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
@@ -144,7 +158,7 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
     # those that share a name have been named apart, and are not known among those made of loops
     apart = len(given) == len(names)
     begun = {node.name for node in walk(blocks.body) if type(node) is Block and apart and node.name not in given}
-    made = apply_rules(Schedule(with_joined_lines(blocks)), facts, begun)
+    made = _ruled(blocks, facts, begun)
     for node in walk(made.sch.func.body):
         if type(node) is Block and node.init is not None and "reduce" in _symbolic_axes(node):
             if node.name not in given:
@@ -186,6 +200,7 @@ __all__ = [
     "for_lengths",
     "scheduled",
     "tidied",
+    "with_clamped_lines",
     "with_joined_lines",
     "with_serial_loops",
     "without_idle_casts",

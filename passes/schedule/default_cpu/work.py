@@ -36,13 +36,15 @@ class Work:
 
     `done` holds the names of blocks that are scheduled, `lines` the symbolic lengths of lines that are reduced in
     lanes, with the least length for which that pays; `tiled` those of convolutions that are done in tiles. `begun` are
-    the names of blocks made of loops: what these begin with is stored where they have no terms, too.
+    the names of blocks made of loops: what these begin with is stored where they have no terms, too. `cut` says whether
+    lines were cut before (`clamped_lines.py`), so that the schedule is another function without any step.
     """
 
     def __init__(self, schedule: Schedule, facts: CpuFacts, begun: Set[str] = frozenset()) -> None:
         self.sch = schedule
         self.facts = facts
         self.begun = begun
+        self.cut = False
         self.done: set[str] = set()
         self.tiled: set[str] = set()
         self.lines: dict[Expr, int] = {}

@@ -1,0 +1,180 @@
+"""Lines of which only the ends are brought back into what they read are cut there: between them they lie along memory.
+
+before:                                            after:
+    for i, j in T.grid(8, 100):                        for i, j in T.grid(8, 1):
+        with T.block("B"):                                 ... B[vi, vj] = A[vi, T.max(vj - 1, 0)]
+            vi, vj = T.axis.remap("SS", [i, j])        for i, j in T.grid(8, 99):
+            B[vi, vj] = A[vi, T.max(vj - 1, 0)]            ... B[vi, vj + 1] = A[vi, vj]
+
+So are lines that go on at their other side, `A[vi, (vj + 1) % 100]`. Windows, whose elements are read again and again,
+get copies with a border instead (`clamped_windows.py`).
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, is_const
+from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
+
+from ...simplify import simplified
+from ...statements import may_overlap, reads_memory
+from ..naming import named_apart
+
+_MAX, _MIN, _MOD = (OPS[name] for name in ("max", "min", "floormod"))
+# what is left between the ends is at least so many elements, and so many times what is cut off
+SHORTEST, TIMES = 48, 4
+# stands for lengths that only the call knows
+LONG = 64
+
+
+def with_clamped_lines(func: PrimFunc) -> PrimFunc:
+    """The function with lines cut where what they read is brought back; itself where there are none."""
+    if may_overlap(func) or not any(type(node) is Call and node.op in (_MAX, _MIN, _MOD) for node in walk(func.body)):
+        return func
+    body: list[Stmt] = []
+    for stmt in func.body:
+        body += _cut(func, stmt)
+    return func if len(body) == len(func.body) else named_apart(func.replace(body=tuple(body)))
+
+
+class _Ends(Struct):
+    """How many elements are cut off a line along an axis, before and behind what stays."""
+
+    axis: Axis
+    before: int = 0
+    behind: int = 0
+    along: bool = False
+
+    def load(self, load: BufferLoad) -> BufferLoad:
+        """A load as it is between the ends."""
+        indices = tuple([rewrite(index, {Call: self.call}) for index in load.indices])
+        self.along = self.along or indices[-1:] != load.indices[-1:]
+        return load.replace(indices=indices)
+
+    def call(self, call: Call) -> Expr:
+        """What a number brought back is between the ends, which become as long as that needs."""
+        if call.op not in (_MAX, _MIN, _MOD) or call.dtype is not self.axis.var.dtype:
+            return call
+        inner, end = call.args
+        if call.op is not _MOD and uses(end, self.axis.var):
+            inner, end = end, inner
+        form, size = linear(inner), linear(self.axis.stop)
+        if form.terms.get(self.axis.var) != 1 or uses(end, self.axis.var) or reads_memory(end):
+            return call
+        steps = form.without(self.axis.var)
+        if call.op is _MAX:
+            first = linear(end) - steps
+            return inner if first.is_constant and self.leaves(first.constant, 0) else call
+        rest = size - linear(end)
+        if call.op is _MIN:
+            last = rest + steps
+            return inner if last.is_constant and self.leaves(0, last.constant - 1) else call
+        if not rest.is_constant or rest.constant:
+            return call
+        for turns in (0, 1):
+            over = steps - size.scaled(turns)
+            if over.is_constant and self.leaves(-over.constant, over.constant):
+                return simplified(inner - self.axis.stop) if turns else inner
+        return call
+
+    def leaves(self, before: int, behind: int) -> bool:
+        """Whether enough is left when so many elements are cut off on both sides; if so, they are."""
+        before, behind = max(self.before, before), max(self.behind, behind)
+        size = self.axis.stop
+        left = int(size.value) - before - behind if type(size) is Const else LONG - before - behind
+        if left < max(SHORTEST, TIMES * (before + behind)):
+            return False
+        self.before, self.behind = before, behind
+        return True
+
+    def parts(self) -> list[tuple[Expr, Expr]]:
+        """Where the parts of the line begin, and how long they are: before, between, and behind."""
+        size, before, behind = self.axis.stop, self.before, self.behind
+        if type(size) is Const:
+            last, zero = int(size.value) - behind, const(0, size.dtype)
+            starts = (zero, const(before, size.dtype), const(last, size.dtype))
+            return list(zip(starts, (zero + before, zero + (last - before), zero + behind), strict=True))
+        low, high, kind = get_op("min"), get_op("max"), size.dtype
+        zero, first = const(0, kind), const(before, kind)
+        rest = low(const(behind, kind), high(size - before, zero))
+        between = high(simplified(size - (before + behind)), zero)
+        return [(zero, low(first, size)), (first, between), (size - rest, rest)]
+
+
+def _cut(func: PrimFunc, stmt: Stmt) -> list[Stmt]:
+    """A nest as one for each part of its lines; the statement itself where nothing is to be cut."""
+    block = _block_of(stmt)
+    if block is None:
+        return [stmt]
+    (store,) = block.body
+    assert type(store) is BufferStore
+    column = next((axis for axis in block.axes if store.indices and axis.var is store.indices[-1]), None)
+    if column is None or uses(store.value, store.buffer) or _is_inlined(func, store):
+        return [stmt]
+    ends = _Ends(column)
+    value = rewrite(store.value, {BufferLoad: ends.load})
+    if not ends.along:
+        return [stmt]
+    values = (store.value, value, store.value)
+    made = [
+        _part(stmt, block, column, start, count, store.replace(value=value))
+        for (start, count), value in zip(ends.parts(), values, strict=True)
+        if not is_const(count, 0)
+    ]
+    return [made[0], *(refresh(one) for one in made[1:])]
+
+
+def _block_of(stmt: Stmt) -> Block | None:
+    """The block with one store that alone stands in loops over its axes, each element by itself; None for others."""
+    loops: list[For] = []
+    while type(stmt) is For and len(stmt.body) == 1 and stmt.kind == "serial" and stmt.step is None:
+        if stmt.annotations or not is_const(stmt.start, 0) or reads_memory(stmt.stop):
+            return None
+        loops.append(stmt)
+        stmt = stmt.body[0]
+    if type(stmt) is not Block or stmt.predicate is not None or stmt.init is not None or len(stmt.body) != 1:
+        return None
+    if type(stmt.body[0]) is not BufferStore or stmt.body[0].predicate is not None or len(loops) != len(stmt.axes):
+        return None
+    for axis in stmt.axes:
+        loop = next((one for one in loops if one.var is axis.value), None)
+        if loop is None or axis.kind != "spatial" or not is_const(axis.start, 0) or axis.stop != loop.stop:
+            return None
+        if any(uses(loop.stop, other.var) for other in loops):
+            return None
+    return stmt
+
+
+def _is_inlined(func: PrimFunc, store: BufferStore) -> bool:
+    """Whether what a block makes is read at one place, where the schedule may compute it."""
+    if not any(type(stmt) is AllocBuffer and stmt.buffer is store.buffer for stmt in func.body):
+        return False
+    return sum(1 for node in walk(func.body) if type(node) is BufferLoad and node.buffer is store.buffer) < 2
+
+
+def _part(stmt: Stmt, block: Block, column: Axis, first: Expr, count: Expr, store: BufferStore) -> Stmt:
+    """The nest for so many elements of its lines from one on."""
+    moved = {column.var: column.var + first}
+
+    def access(node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
+        return node.replace(indices=tuple(map(simplified, node.indices)))
+
+    body = rewrite(substitute(store, moved), {BufferLoad: access, BufferStore: access})
+    axes = tuple([axis.replace(stop=count) if axis is column else axis for axis in block.axes])
+    new = block.replace(axes=axes, body=(body,), reads=None, writes=None)
+
+    def rebuilt(loop: Stmt) -> Stmt:
+        if type(loop) is not For:
+            return new
+        stop = count if loop.var is column.value else loop.stop
+        return loop.replace(stop=stop, body=(rebuilt(loop.body[0]),))
+
+    return rebuilt(stmt)
+
+
+__all__ = ["with_clamped_lines"]

@@ -1,0 +1,109 @@
+"""Lines of which only the ends are brought back into what they read are cut there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tirscript
+from tirscript.ir import PrimFunc, structural_equal
+from tirscript.ir.verify import verify
+from tirscript.passes.plain_loops.blocks_from_loops import blocks_from_loops
+from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled, with_clamped_lines
+from tirscript.script import parse
+from tirscript.testing import copies
+
+VALUES = {
+    "before": "A[i, T.max(j - 1, 0)]",
+    "behind": "A[i, T.min(j + 1, N - 1)]",
+    "both, far": "A[i, T.max(j - 3, 0)] * A[i, T.min(j + 2, N - 1)]",
+    "one in the other": "A[i, T.max(T.min(j + 1, N - 1), 0)] + A[i, T.min(T.max(0, j - 2), N - 1)]",
+    "rows as well": "A[T.max(i - 1, 0), T.max(j - 1, 0)] - A[T.min(i + 1, 4), T.min(N - 1, j + 1)]",
+    "around": "A[i, (j + 1) % N] - A[i, (j + N - 2) % N] * A[(i + 4) % 5, j]",
+    "to another border": "A[i, T.max(j - 1, 2)] + A[i, T.min(j, N - 3)]",
+}
+
+
+def kernel(value: str, size: int | str) -> PrimFunc:
+    name, shape = ("n", '(5, "n")') if size == "n" else (str(size), f"(5, {size})")
+    found = parse(f"""
+@T.prim_func
+def main(A: T.Buffer({shape}, "int32"), B: T.Buffer({shape}, "int32")):
+    for i, j in T.grid(5, {name}):
+        B[i, j] = {value.replace("N", name)}
+""")
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def same_as_interpreted(func: PrimFunc, built: Callable[..., None], size: int) -> None:
+    wanted = [np.random.default_rng(size).integers(-9, 9, (5, size), dtype="int32") for _ in range(2)]
+    found = copies(wanted)
+    tirscript.interpret(func, *wanted)
+    built(*found)
+    np.testing.assert_array_equal(found[1], wanted[1])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", VALUES)
+def test_lines_are_cut_where_they_are_brought_back(name: str, threads: int) -> None:
+    func = kernel(VALUES[name], 77)
+    made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+    assert "B_1" in made.script() and not verify(made) and structural_equal(parse(made.script()), made)
+    between = made.script().partition('T.block("B_1")')[2].partition('T.block("B')[0]
+    assert not any(f"({column}" in between.replace(" ", "") for column in ("vj+", "vj-", "vj,", "0,vj"))
+    same_as_interpreted(func, tirscript.build(made, bounds_check=True), 77)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_lines_of_unknown_length_are_cut_as_well(name: str) -> None:
+    func = kernel(VALUES[name], "n")
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    assert "B_1" in made.script() and not verify(made) and structural_equal(parse(made.script()), made)
+    least = 3 if "border" in name else 0 if "around" not in name else 2
+    built = tirscript.build(made, bounds_check=True)
+    for size in (*range(least, 7), 77):
+        same_as_interpreted(func, built, size)
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("A[i, T.max(j - 1, 0)]", 12),  # too short
+        ("A[i, T.max(j - 30, 0)]", 100),  # most of it would be cut off
+        ("A[T.max(i - 1, 0), j]", 100),  # whole lines
+        ("A[i, T.max(N - 1 - j, 0)]", 100),  # backward
+        ("A[i, T.max(A[i, 0], 0) % 100]", 100),  # looked up
+        ("B[i, T.max(j - 1, 0)] + 1", 100),  # what it writes
+        ("A[i, (j + 1) % 50]", 100),  # of another length
+        ("T.cast(T.max(j - 1, 0), 'int32')", 100),  # reads nothing
+    ],
+)
+def test_other_lines_stay_whole(value: str, size: int) -> None:
+    func = kernel(value, size)
+    blocks = blocks_from_loops(func)
+    assert with_clamped_lines(blocks) is blocks
+
+
+def test_what_is_computed_where_it_is_read_stays_whole() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((5, 77), "int32"), B: T.Buffer((5, 77), "int32")):
+    C = T.alloc_buffer((5, 77), "int32")
+    for i, j in T.grid(5, 77):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, T.max(vj - 1, 0)] * 3
+    for i, j in T.grid(5, 77):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = C[vi, vj] - 1
+"""
+    once, twice = parse(text), parse(text.replace("- 1\n", "- C[4 - vi, vj]\n"))
+    assert isinstance(once, PrimFunc) and isinstance(twice, PrimFunc)
+    assert with_clamped_lines(once) is once
+    assert with_clamped_lines(twice) is not twice
+    for func in (once, twice):
+        same_as_interpreted(func, tirscript.build(func), 77)
