@@ -28,6 +28,7 @@ MODULES = {
     "compress_slices": "constants.compress_slices",
     "constant_arena": "constants.constant_arena",
     "contract": "contract",
+    "convert_layout": "graph.convert_layout",
     "convert_to_dataflow": "graph.convert_to_dataflow",
     "dead_code_elimination": "graph.dead_code",
     "decompose_for_inference": "graph.decompose_for_inference",

@@ -5,6 +5,7 @@ from .annotate_pattern import annotate_pattern
 from .bind import bind_params, bind_symbolic_vars
 from .canonicalize_bindings import canonicalize_bindings
 from .common_graph_subexpression import common_graph_subexpression
+from .convert_layout import convert_layout
 from .convert_to_dataflow import convert_to_dataflow
 from .dead_code import dead_code_elimination
 from .decompose_for_inference import decompose_for_inference
@@ -35,6 +36,7 @@ __all__ = [
     "bind_symbolic_vars",
     "canonicalize_bindings",
     "common_graph_subexpression",
+    "convert_layout",
     "convert_to_dataflow",
     "dead_code_elimination",
     "decompose_for_inference",

@@ -45,7 +45,7 @@ from .names import Names
 @module_pass()
 def legalize_ops(module: Module, *, only: str = "", skip: str = "") -> Module:
     """`a = G.exp(x)` becomes `a = G.call_tir(cls.exp, (x,), out=...)` beside a tensor function `exp`."""
-    maker = _Maker(module, _named(only) if only else None, _named(skip))
+    maker = _Maker(module, named_ops(only) if only else None, named_ops(skip))
     functions = tuple(
         rewrite(one, {OpCall: maker.legalized, GraphBind: maker.bound}) if type(one) is GraphFunc else one
         for one in module.functions
@@ -55,7 +55,8 @@ def legalize_ops(module: Module, *, only: str = "", skip: str = "") -> Module:
     return module.replace(functions=(*maker.made, *functions))
 
 
-def _named(names: str) -> frozenset[str]:
+def named_ops(names: str) -> frozenset[str]:
+    """The operators that a text names, separated by spaces; T404 for one that there is not."""
     found = frozenset(names.split())
     for name in found:
         if name not in GRAPH_OPS:
@@ -129,4 +130,4 @@ class _Maker:
         return named
 
 
-__all__ = ["legalize_ops"]
+__all__ = ["legalize_ops", "named_ops"]

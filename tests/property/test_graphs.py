@@ -38,6 +38,8 @@ ANYWHERE = (
         "legalize_ops{skip=nn.relu}",
         "lambda_lift",
         "rewrite_reshape",
+        "convert_layout",
+        "convert_layout{kernel_layout=OHWI,out_layout=NCHW}",
         "pattern",
     ),
 )
