@@ -1,4 +1,5 @@
-"""Calls of private tensor functions become what these do.
+"""Calls of private functions become what these do: of tensor functions here, of graph functions as
+`inline_graph_functions` does.
 
 before:                                            after:
     @T.prim_func(private=True)                         @T.prim_func
@@ -10,8 +11,8 @@ before:                                            after:
     def main(x: ..., y: ...):
         cls.addone(x, y)
 
-A function that returns early or a value, calls itself, or takes its buffers with strides, offsets or as handles stays a
-function; so does one that nobody but Python may call.
+A tensor function that returns early or a value, calls itself, or takes its buffers with strides, offsets or as handles
+stays a function; so does one that nobody but Python may call.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, Evaluate, MatchBuffer, Return, Stmt
 
-from .pipeline import module_pass
+from .pipeline import get_pass, module_pass
 from .statements import keep_comments
 from .targets import TARGET
 
@@ -34,6 +35,8 @@ from .targets import TARGET
 @module_pass()
 def inline_private_functions(module: Module) -> Module:
     """`cls.addone(x, y)` becomes `for i in range(4): y[i] = x[i] + 1` where `addone` is private."""
+    if module.graph_funcs:
+        module = get_pass("inline_graph_functions", private=True)(module)
     candidates = {
         one.name: one for one in module.functions if type(one) is PrimFunc and one.private and can_inline(one)
     }

@@ -31,6 +31,7 @@ GRAPH_LOWERING = Sequential(
     (
         "forget_memory",
         "lambda_lift",
+        "inline_graph_functions",
         "canonicalize_bindings",
         "common_graph_subexpression",
         "decompose_for_inference",

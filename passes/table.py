@@ -43,6 +43,7 @@ MODULES = {
     "graph_to_tensor": "graph.graph_to_tensor",
     "hoist_expression": "hoist_expression",
     "infer_regions": "lower.infer_regions",
+    "inline_graph_functions": "graph.inline_graph_functions",
     "inline_private_functions": "inline_private_functions",
     "lambda_lift": "graph.lambda_lift",
     "legalize_ops": "graph.legalize_ops",

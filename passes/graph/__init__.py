@@ -15,6 +15,7 @@ from .fuse_by_pattern import fuse_by_pattern
 from .fuse_ops import fuse_ops
 from .fuse_tir import fuse_tir
 from .graph_to_tensor import graph_to_tensor
+from .inline_graph_functions import inline_graph_functions
 from .lambda_lift import lambda_lift
 from .legalize_ops import legalize_ops
 from .lift_transform_params import lift_transform_params
@@ -46,6 +47,7 @@ __all__ = [
     "fuse_ops",
     "fuse_tir",
     "graph_to_tensor",
+    "inline_graph_functions",
     "lambda_lift",
     "legalize_ops",
     "lift_transform_params",

@@ -29,8 +29,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import INT64
-from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -51,15 +50,15 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GRAPH_OPS
-from tirscript.ir.graph_ops.infer import match_types, type_of
+from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import refresh, substitute, walk
+from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
 from ..pipeline import module_pass
 from .names import Names
-from .replacing import with_sizes
+from .written_out import callees_first, calls_of, for_arguments, in_place
 
 
 @module_pass()
@@ -70,11 +69,11 @@ def measure_sizes(module: Module) -> Module:
     computing: dict[str, GraphFunc] = {}  # those whose results have sizes that they compute
     inlined: set[str] = set()
     changed: set[str] = set()  # what calls them has other types
-    for name in _callees_first(module):
+    for name in callees_first(module):
         func: GraphFunc = now[name]
         sized = tuple(map(_sized, func.params))
         if (
-            _called(func) & changed
+            calls_of(func) & changed
             or sized != func.params
             or any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
         ):
@@ -86,31 +85,9 @@ def measure_sizes(module: Module) -> Module:
             computing[name] = func
     if all(now[one.name] is one for one in module.functions):
         return module
-    used = {name for one in now.values() if type(one) is GraphFunc for name in _called(one)}
+    used = {name for one in now.values() if type(one) is GraphFunc for name in calls_of(one)}
     kept = (one for name, one in now.items() if not (name in inlined - used and one.private))
     return module.replace(functions=(*made.functions, *kept))
-
-
-def _called(func: GraphFunc) -> set[str]:
-    """The functions of the module that a function names."""
-    return {node.function for node in walk(func) if type(node) is FunctionRef}
-
-
-def _callees_first(module: Module) -> list[str]:
-    """The graph functions, each behind those that it calls, unless they call each other in a cycle."""
-    graphs = {one.name: one for one in module.functions if type(one) is GraphFunc}
-    order: dict[str, None] = {}
-    todo = [(name, False) for name in reversed(graphs)]
-    begun: set[str] = set()
-    while todo:
-        name, done = todo.pop()
-        if done:
-            order[name] = None
-        elif name not in begun:
-            begun.add(name)
-            todo.append((name, True))
-            todo += ((other, False) for other in sorted(_called(graphs[name]) & graphs.keys() - begun, reverse=True))
-    return list(order)
 
 
 def _sizes(root: Any) -> set[Var]:
@@ -248,21 +225,10 @@ class _Measuring:
     def written_out(self, callee: GraphFunc, args: Sequence[GraphExpr]) -> GraphExpr:
         """The statements of a function in place of its call, and its value."""
         self.inlined.add(callee.name)
-        func = refresh(callee)
         types = [type_of(arg, self.module) for arg in args]
-        sizes: dict[Var, Expr] = {}
-        for param, have in zip(func.params, types, strict=True):
-            match_types(param.type, have, sizes, f"`{param.name}`")
-        func = with_sizes(func, sizes)
-        instead: dict[Any, Any] = {}
-        for param, arg, have in zip(func.params, args, types, strict=True):
-            if structural_equal(param.type, have):
-                instead[param] = arg
-            else:  # whether it has these sizes is known when it runs
-                self.out.append(MatchCast(param, arg, param.type))
-        for stmt in func.body:
-            self.out += substitute(stmt.body if type(stmt) is Dataflow else (stmt,), instead)
-        return substitute(func.value, instead)
+        made, value = in_place(for_arguments(callee, types), args, types)
+        self.out += made
+        return value
 
     # what rules make
 

@@ -39,6 +39,7 @@ ANYWHERE = (
         "lambda_lift",
         "rewrite_reshape",
         "convert_layout",
+        "inline_graph_functions",
         "convert_layout{kernel_layout=OHWI,out_layout=NCHW}",
         "pattern",
     ),

@@ -1,0 +1,133 @@
+"""Calls of graph functions become what these do, so that it is fused with what is around them.
+
+before:                                            after:
+    @G.graph_func(private=True)                        @G.graph_func
+    def doubled(a: G.Tensor(("n",), "float32")):       def main(x: G.Tensor((4,), "float32")):
+        b = G.multiply(a, G.const(2.0))                    h = G.exp(x)
+        return b                                           b = G.multiply(h, G.const(2.0))
+                                                           return b
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        h = G.exp(x)
+        y = cls.doubled(h)
+        return y
+
+A function stays a function where it calls itself, says by its attributes something else than its caller (another target
+is one), is given what fits its parameters only when the program runs, or has an `if` and is called in a dataflow; and
+where its caller would get more than `most` statements. Private functions that nothing calls any more go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.graph import Dataflow, FunctionCall, FunctionRef, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar
+from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Stmt
+
+from ..pipeline import module_pass
+from .replacing import Replacing
+from .written_out import callees_first, calls_of, fits, for_arguments, in_place
+
+OF_PARAMETERS = ("num_input", "tir_var_upper_bound")  # attributes that speak of the parameters of their function
+
+
+@module_pass()
+def inline_graph_functions(module: Module, *, most: int = 10_000, private: bool = False) -> Module:
+    """`y = cls.doubled(h)` becomes `b = G.multiply(h, G.const(2.0))`, used for `y`; `private`: of such functions alone."""
+    before: dict[str, Any] = {one.name: one for one in module.functions}
+    now = dict(before)
+    circular = _in_circles(module)
+    known: dict[str, GraphFunc] = {}
+    for name in callees_first(module):
+        func: GraphFunc = now[name]
+        if calls_of(func) & known.keys():
+            func = now[name] = _Inlining(func, module, known, most).function(func)
+        if name not in circular and (func.private or not private):
+            known[name] = func
+    if all(now[name] is one for name, one in before.items()):
+        return module
+    called, still = (
+        {name for one in functions.values() if type(one) is GraphFunc for name in calls_of(one)}
+        for functions in (before, now)
+    )
+    kept = (one for name, one in now.items() if not (one.private and name in known and name in called - still))
+    return module.replace(functions=tuple(kept))
+
+
+def _in_circles(module: Module) -> set[str]:
+    """The graph functions that call themselves, perhaps by others."""
+    calls = {one.name: calls_of(one) for one in module.functions if type(one) is GraphFunc}
+    found: set[str] = set()
+    for name in calls:
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            more = calls.get(waiting.pop(), set()) - seen
+            seen |= more
+            waiting += more
+        if name in seen:
+            found.add(name)
+    return found
+
+
+class _Inlining(Replacing):
+    """One function on its way; `functions` are those whose calls become what they do."""
+
+    def __init__(self, func: GraphFunc, module: Module, functions: dict[str, GraphFunc], most: int) -> None:
+        super().__init__()
+        self.func, self.module, self.functions = func, module, functions
+        self.room = most - _size(func)
+        flows = (node for node in walk(func) if type(node) is Dataflow)
+        self.in_dataflow = {stmt.var for flow in flows for stmt in flow.body if type(stmt) is GraphBind}
+
+    def forget(self, gone: set[GraphVar]) -> None:
+        """Nothing is remembered."""
+
+    def instead(self, stmt: object) -> GraphExpr | None:
+        return None
+
+    def rewritten(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        callee = self.callee(stmt)
+        if callee is None or type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
+            return (stmt,)
+        args = stmt.value.args
+        types = [type_of(arg, self.module) for arg in args]
+        try:
+            made = for_arguments(callee, types)
+        except DiagnosticError:
+            return (stmt,)  # the check of the program tells
+        if not fits(made, types):
+            return (stmt,)
+        self.room -= _size(callee)
+        body, value = in_place(made, args, types)
+        if type(value) is GraphVar and structural_equal(value.type, stmt.var.type):
+            self.values[stmt.var] = value
+            return tuple(body)
+        return (*body, stmt.replace(value=value))
+
+    def callee(self, stmt: Stmt) -> GraphFunc | None:
+        """The function that a statement calls, if what it does may stand there."""
+        if type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
+            return None
+        call = stmt.value
+        if type(call.function) is not FunctionRef:
+            return None
+        found = self.functions.get(call.function.function)
+        if found is None or len(found.params) != len(call.args) or _size(found) > self.room:
+            return None
+        if found.attrs != self.func.attrs.without(*OF_PARAMETERS) or (self.func.pure and not found.pure):
+            return None
+        branches = any(type(one) is GraphIf for one in walk(found))
+        return None if branches and stmt.var in self.in_dataflow else found
+
+
+def _size(func: GraphFunc) -> int:
+    return sum(isinstance(node, Stmt) for node in walk(func))
+
+
+__all__ = ["inline_graph_functions"]
