@@ -103,11 +103,22 @@ def _split_places(call: OpCall, types: Types) -> Mapping[str, Any] | None:
     where = call.attrs["indices_or_sections"]
     if not isinstance(where, int):
         return {"axis": axis, "starts": (0, *where)}
-    whole = kind.shape[axis]
-    if dims.number(whole) is None and where > 2 and not dims.same(dims.mul(dims.floordiv(whole, where), where), whole):
-        return None  # what is left for the last part is not known
-    part = dims.ceildiv(whole, where)
+    part = dims.ceildiv(kind.shape[axis], where)
     return {"axis": axis, "starts": tuple(dims.mul(part, at) for at in range(where))}
+
+
+def _whole_parts(call: OpCall, types: Types) -> list[Equal]:
+    """What is left for the last of parts of one size: 5 elements make no four, which would be of 2, 2, 2 and -1."""
+    kind, where = tensor(call, types, 0), call.attrs["indices_or_sections"]
+    if kind.shape is None or not isinstance(where, int) or where <= 2:  # two parts always are
+        return []
+    axis = call.attrs["axis"] % len(kind.shape)
+    whole = kind.shape[axis]
+    if dims.number(whole) is not None:
+        return []
+    rest = dims.sub(whole, dims.mul(dims.ceildiv(whole, where), where - 1))
+    what = f"axis {axis} has too few elements for {where} parts, which have one size but for the last one"
+    return [(what, _not_below_zero(rest), rest)]
 
 
 def _np_split(x: Any, indices_or_sections: Any, axis: int) -> Any:
@@ -131,7 +142,7 @@ register(
         " One part is no tuple.",
         "G.split(x: (6, 3), indices_or_sections=[1, 3], axis=0)",
         reference=_np_split,
-        legalize=kernel(_split, _split_places),
+        legalize=kernel(_split, _split_places, equal=_whole_parts),
         fusion=INJECTIVE,
     )
 )

@@ -38,7 +38,7 @@ OF_PARAMETERS = ("num_input", "tir_var_upper_bound")  # attributes that speak of
 
 @module_pass()
 def inline_graph_functions(module: Module, *, most: int = 10_000, private: bool = False) -> Module:
-    """`y = cls.doubled(h)` becomes `b = G.multiply(h, G.const(2.0))`, used for `y`; `private`: of such functions alone."""
+    """`y = cls.doubled(h)` becomes `b = G.multiply(h, G.const(2.0))`; `private`: of private functions alone."""
     before: dict[str, Any] = {one.name: one for one in module.functions}
     now = dict(before)
     circular = _in_circles(module)

@@ -192,3 +192,19 @@ def test_places_of_unknown_length_have_no_kernel() -> None:
     params = 'x: G.Tensor((2, 4), "float32"), i: G.Tensor((3, "k"), "int64"), u: G.Tensor((3,), "float32")'
     with pytest.raises(DiagnosticError, match=r"T401.*`G.scatter_nd` is no kernel"):
         tirscript.build(main(params, "G.scatter_nd(x, i, u)"))
+
+
+def test_parts_of_a_split_are_counted_when_it_runs() -> None:
+    """More than two of a size that only the call knows were no kernel. The last one has what is left, which may be none."""
+    module = main('x: G.Tensor(("n", 2), "float32")', "G.split(x, 4)")
+    run = tirscript.build(module)
+    for count in (0, 4, 6, 7, 8, 12):
+        x = np.arange(2 * count, dtype="float32").reshape(count, 2)
+        for found in (run(x), tirscript.interpret(module, x)):
+            for one, wanted in zip(found, np.split(x, [-(-count // 4) * at for at in (1, 2, 3)]), strict=True):
+                np.testing.assert_array_equal(one, wanted)
+    for count in (1, 2, 5):  # the parts before the last one do not have the size that their types say
+        with pytest.raises(AssertionError, match="axis 0 has too few elements for 4 parts"):
+            run(np.zeros((count, 2), "float32"))
+        with pytest.raises(DiagnosticError, match="T207"):
+            tirscript.interpret(module, np.zeros((count, 2), "float32"))
