@@ -40,6 +40,7 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
 from .branches import branch, flows
+from .forest_kernel import Forest
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
 from .recurrent_kernel import Layer
@@ -137,7 +138,7 @@ class Importer:
         self.body: list[Stmt] = []
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
-        self.layers: dict[Layer, str] = {}
+        self.layers: dict[Layer | Forest, str] = {}
         self.functions: list[PrimFunc | GraphFunc] = []
 
     def module(self, name: str) -> Module:
@@ -373,8 +374,8 @@ class Importer:
         self.body.append(MatchCast(var, value, kind))
         return var
 
-    def function(self, layer: Layer) -> str:
-        """The tensor function of a recurrent layer, by its name."""
+    def function(self, layer: Layer | Forest) -> str:
+        """The tensor function of a recurrent layer or of trees, by its name."""
         if layer not in self.layers:
             kind = layer.kind.lower()
             others = sum(one.kind == layer.kind for one in self.layers)

@@ -14,6 +14,7 @@ from . import nn as _nn  # noqa: F401
 from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
 from . import signal as _signal  # noqa: F401
+from . import trees as _trees  # noqa: F401
 from . import windows as _windows  # noqa: F401
 from .table import OPERATORS
 

@@ -23,7 +23,7 @@ def learning_op(name: str) -> Callable[[Any], Any]:
     return onnx_op(f"{DOMAIN}.{name}")
 
 
-def _floats(node: Node) -> GraphExpr:
+def floats(node: Node) -> GraphExpr:
     """The input as float32, which the results are of."""
     x = node.tensor(0)
     return x if node.dtype(x) is _FLOAT else node.op("astype", x, "float32")
@@ -47,7 +47,7 @@ def _columns(node: Node, x: GraphExpr) -> int | None:
 
 @learning_op("Scaler")
 def scaler(node: Node) -> GraphExpr:
-    x = _floats(node)
+    x = floats(node)
     count = _columns(node, x)
     offset = _vector(node, "offset", node.attr("offset", [0.0]), count)
     scale = _vector(node, "scale", node.attr("scale", [1.0]), count)
@@ -67,7 +67,7 @@ def binarizer(node: Node) -> GraphExpr:
 def normalizer(node: Node) -> GraphExpr:
     """Each row divided by its greatest element, the sum of their sizes or the root of that of their squares, unless
     that is 0."""
-    x, norm = _floats(node), str(node.attr("norm", "MAX"))
+    x, norm = floats(node), str(node.attr("norm", "MAX"))
     if norm not in ("MAX", "L1", "L2"):
         raise node.wrong(f"the norm {norm} is not supported", "one of MAX, L1, L2 is")
     _columns(node, x)
@@ -86,7 +86,7 @@ def linear_regressor(node: Node) -> GraphExpr:
     """Products with a row of numbers for each target."""
     import numpy as np
 
-    x, targets = _floats(node), int(node.attr("targets", 1))
+    x, targets = floats(node), int(node.attr("targets", 1))
     after = str(node.attr("post_transform", "NONE"))
     if after != "NONE":
         raise node.wrong(f"the transform {after} of its results is not supported", "`NONE` is")
@@ -103,4 +103,4 @@ def linear_regressor(node: Node) -> GraphExpr:
     return node.last("add", node.op("matmul", x, weights), GraphConst(constant(intercepts)))
 
 
-__all__ = ["DOMAIN"]
+__all__ = ["DOMAIN", "floats", "learning_op"]

@@ -1,0 +1,231 @@
+"""Ensembles of decision trees of `ai.onnx.ml`: random forests and boosted trees, as exporters of scikit-learn, XGBoost
+and LightGBM write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tirscript.ir.constant import constant
+from tirscript.ir.dtype import dtype
+from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, OpCall, TensorType, TupleExpr
+from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops.calls import CALL_TIR
+
+from ..forest_kernel import Forest
+from ..node import Node
+from .learning import floats, learning_op
+
+COMPARISONS = {"LEQ": "<=", "LT": "<", "GTE": ">=", "GT": ">", "EQ": "==", "NEQ": "!="}
+MOST = 1 << 26  # what leaves add to targets, which is a table of both
+_FLOAT = dtype("float32")
+
+
+class _Nodes:
+    """The nodes of all trees as arrays, and their roots."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.trees = self.listed("nodes_treeids")
+        ids = self.listed("nodes_nodeids")
+        self.index = {place: at for at, place in enumerate(zip(self.trees, ids, strict=True))}
+        if len(self.index) != len(ids):
+            raise node.wrong("two of its nodes have one number")
+        if not ids:
+            raise node.wrong("it has no nodes")
+        self.feature = np.asarray(self.listed("nodes_featureids"), np.int32)
+        self.value = np.asarray(self.listed("nodes_values"), np.float32)
+        modes = [one.decode() if isinstance(one, bytes) else str(one) for one in self.listed("nodes_modes")]
+        self.leaf = np.array([mode == "LEAF" for mode in modes])
+        self.comparison = self.comparison_of({mode for mode in modes if mode != "LEAF"})
+        missing = node.attr("nodes_missing_value_tracks_true", []) or [0] * len(ids)
+        self.nan = np.asarray(missing, np.int32)
+        own = np.arange(len(ids))
+        self.yes, self.no = (
+            np.where(
+                self.leaf,
+                own,
+                [
+                    0 if leaf else self.place(tree, one)
+                    for leaf, tree, one in zip(self.leaf, self.trees, given, strict=True)
+                ],
+            )
+            for given in (self.listed("nodes_truenodeids"), self.listed("nodes_falsenodeids"))
+        )
+        if len(self.nan) != len(ids):
+            raise node.wrong(f"`nodes_missing_value_tracks_true` has {len(self.nan)} numbers, not {len(ids)}")
+        self.roots = self.rooted()
+
+    def listed(self, name: str) -> list[Any]:
+        """An attribute that has one entry for each node."""
+        found: list[Any] = self.node.attr(name, [])
+        count = len(self.node.attr("nodes_nodeids", []))
+        if len(found) != count:
+            raise self.node.wrong(f"its attribute `{name}` has {len(found)} entries, and it has {count} nodes")
+        return found
+
+    def place(self, tree: int, number: int) -> int:
+        found = self.index.get((tree, number))
+        if found is None:
+            raise self.node.wrong(f"the tree {tree} has no node {number}")
+        return found
+
+    def comparison_of(self, modes: set[str]) -> str:
+        """How all of them compare."""
+        names = {mode.removeprefix("BRANCH_") for mode in modes}
+        if len(names) > 1 or not names <= COMPARISONS.keys():
+            says = ", ".join(sorted(modes))
+            raise self.node.wrong(
+                f"its nodes are of the modes {says}", "nodes that all compare in one way are supported"
+            )
+        return COMPARISONS[names.pop()] if names else "<="
+
+    def rooted(self) -> list[int]:
+        """The root of each tree, from which all its nodes are reached on one way."""
+        branches = np.flatnonzero(~self.leaf)
+        children = [int(side[at]) for at in branches for side in (self.yes, self.no)]
+        below = set(children)
+        roots = [at for at in range(len(self.leaf)) if at not in below]
+        if len(below) != len(children) or len({self.trees[at] for at in roots}) != len(roots):
+            raise self.node.wrong("its nodes are no trees: one is reached on two ways, or a tree has two roots")
+        reached, waiting = 0, list(roots)
+        while waiting:
+            at = waiting.pop()
+            reached += 1
+            waiting += [] if self.leaf[at] else [int(self.yes[at]), int(self.no[at])]
+        if reached != len(self.leaf):
+            raise self.node.wrong("its nodes are no trees: they go round in a circle")
+        return roots
+
+
+def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
+    """What the leaves add up to for each target or class: `kind` is the beginning of their attributes."""
+    if "nodes_values_as_tensor" in node.attrs or str(node.dtype(node.tensor(0))) == "float64":
+        raise node.wrong("it is computed in float64, which is not supported", "float32 is")
+    x = floats(node)
+    rows, columns = node.shape(x, 2)
+    width = dims.number(columns)
+    nodes = _Nodes(node)
+    if width is None or (nodes.feature[~nodes.leaf] >= width).any() or (nodes.feature < 0).any():
+        raise node.wrong(f"its nodes have features beyond the {dims.text(columns)} columns of its input")
+    feature = np.where(nodes.leaf, 0, nodes.feature).astype(np.int32)
+    if len(feature) * targets > MOST:
+        raise node.wrong(f"its {len(feature)} nodes and {targets} targets are more than is supported")
+    weight = np.zeros((len(feature), targets), np.float32)
+    what = "target" if kind == "target" else "class"
+    given = [node.attr(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids", "weights")]
+    if len({len(one) for one in given}) != 1:
+        raise node.wrong(f"its attributes `{kind}_...` are not of one length")
+    for tree, number, target, amount in zip(*given, strict=True):
+        if not 0 <= target < targets:
+            raise node.wrong(f"there is no {what} {target}: it has {targets}")
+        weight[nodes.place(tree, number), target] += np.float32(amount)
+    size = dims.number(rows)
+    forest = Forest(
+        "rows" if size is None else size,
+        width,
+        len(feature),
+        len(nodes.roots),
+        targets,
+        nodes.comparison,
+        bool(nodes.nan.any()),
+    )
+    arrays = (
+        feature,
+        nodes.value,
+        nodes.yes.astype(np.int32),
+        nodes.no.astype(np.int32),
+        nodes.nan,
+        np.asarray(nodes.roots, np.int32),
+        weight,
+    )
+    args = TupleExpr((x, *(GraphConst(constant(np.ascontiguousarray(one))) for one in arrays)))
+    kept = TensorType((rows, dims.dim(targets)), _FLOAT)
+    called = OpCall(CALL_TIR, (FunctionRef(node.importer.function(forest)), args), types=(kept,))
+    found = node.importer.emit(called, f"{node.output}_totals")
+    aggregate = str(node.attr("aggregate_function", "SUM"))
+    if aggregate not in ("SUM", "AVERAGE"):
+        raise node.wrong(f"the aggregate function {aggregate} is not supported", "`SUM` and `AVERAGE` are")
+    if aggregate == "AVERAGE":
+        found = node.op("divide", found, node.constant(float(len(nodes.roots)), _FLOAT))
+    return found
+
+
+def _with_base(node: Node, found: GraphExpr, count: int) -> GraphExpr:
+    """Sums with the values that they begin from."""
+    base = node.attr("base_values", [])
+    if not base:
+        return found
+    if len(base) not in (1, count):
+        raise node.wrong(f"its attribute `base_values` has {len(base)} numbers, not {count}")
+    return node.op("add", found, GraphConst(constant(np.asarray(base, np.float32))))
+
+
+def _transformed(node: Node, found: GraphExpr) -> GraphExpr:
+    """Scores after the transform that the node asks for."""
+    after = str(node.attr("post_transform", "NONE"))
+    if after == "NONE":
+        return found
+    if after == "LOGISTIC":
+        return node.op("sigmoid", found)
+    if after == "SOFTMAX":
+        return node.op("nn.softmax", found, axis=-1)
+    raise node.wrong(f"the transform {after} of its results is not supported", "`NONE`, `LOGISTIC` and `SOFTMAX` are")
+
+
+@learning_op("TreeEnsembleRegressor")
+def tree_ensemble_regressor(node: Node) -> GraphExpr:
+    targets = int(node.attr("n_targets", 1))
+    if targets < 1:
+        raise node.wrong(f"it has {targets} targets")
+    after = str(node.attr("post_transform", "NONE"))
+    if after != "NONE":  # onnxruntime leaves single targets as they are
+        raise node.wrong(f"the transform {after} of its results is not supported", "`NONE` is")
+    return _with_base(node, _totals(node, "target", targets), targets)
+
+
+@learning_op("TreeEnsembleClassifier")
+def tree_ensemble_classifier(node: Node) -> tuple[GraphExpr, ...]:
+    """The label of the class with the greatest score, and the scores; of two classes, one score may be for both."""
+    labels = node.attr("classlabels_int64s", [])
+    if not labels:
+        raise node.wrong("the labels of its classes are text, which is not supported", "`classlabels_int64s` are")
+    count = len(labels)
+    scores = _totals(node, "class", count)
+    names = GraphConst(constant(np.asarray(labels, np.int64)))
+    if count < 3:
+        return _of_one_score(node, scores, names)
+    scores = _with_base(node, scores, count)
+    best = node.op("argmax", scores, axis=1)
+    return node.op("take", names, best, axis=0), _transformed(node, scores)
+
+
+def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[GraphExpr, ...]:
+    """Labels and scores of two classes by one score, that of the second, which is written as that of class 0: it is a
+    probability where no leaf has less than 0. This is how onnxruntime reads what XGBoost and LightGBM are exported to.
+    """
+    base, after = node.attr("base_values", []), str(node.attr("post_transform", "NONE"))
+    ids = {int(one) for one in node.attr("class_ids", [])}
+    if (
+        len(node.attr("classlabels_int64s", [])) != 2
+        or ids != {0}
+        or len(base) > 1
+        or after not in ("NONE", "LOGISTIC")
+    ):
+        hint = "one score, of class 0, is, with the transform `NONE` or `LOGISTIC`"
+        raise node.wrong("two classes with scores of their own are not supported", hint)
+    zero = GraphConst(constant(np.array([0], np.int64)))
+    score = _with_base(node, node.op("take", scores, zero, axis=1), 1)
+    probable = min(node.attr("class_weights", [0.0])) >= 0
+    positive = node.op("greater", score, node.constant(0.5 if probable else 0.0, _FLOAT))
+    chosen = node.op("squeeze", node.op("astype", positive, "int64"), [1])
+    if probable and after == "NONE":
+        other = node.op("subtract", node.constant(1.0, _FLOAT), score)
+    else:
+        other = node.op("negative", score)
+    both = _transformed(node, node.op("concat", (other, score), axis=1))
+    return node.op("take", names, chosen, axis=0), both
+
+
+__all__ = ["tree_ensemble_classifier", "tree_ensemble_regressor"]

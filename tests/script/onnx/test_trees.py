@@ -1,0 +1,165 @@
+"""Ensembles of decision trees, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import tirscript
+from tirscript.ir import DiagnosticError
+from tirscript.script.onnx.operators.learning import DOMAIN
+
+COLUMNS = 4
+
+
+def forest(
+    kind: str, mode: str = "LEQ", *, ids: Any = (0,), share: float | None = None, missing: bool = False
+) -> dict[str, Any]:
+    """Five random trees as attributes. Each leaf has a number for all of `ids`, with `share` one of 0 to `share`."""
+    rng = np.random.default_rng(len(mode) + len(ids))
+    nodes: dict[str, list[Any]] = {
+        name: [] for name in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    tracks: list[int] = []
+    leaves: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+
+    def grow(tree: int, depth: int) -> int:
+        at, number = len(nodes["nodeids"]), nodes["treeids"].count(tree)
+        leaf = depth == 0 or (depth < 4 and rng.random() < 0.25)
+        value = 0.0 if leaf else float(rng.integers(-4, 5)) / 2
+        row = (
+            tree,
+            number,
+            0 if leaf else int(rng.integers(COLUMNS)),
+            value,
+            "LEAF" if leaf else f"BRANCH_{mode}",
+            0,
+            0,
+        )
+        for name, one in zip(nodes, row, strict=True):
+            nodes[name].append(one)
+        tracks.append(int(missing and rng.random() < 0.5))
+        if leaf:
+            for one in ids:
+                amount = float(np.float32(rng.standard_normal() if share is None else rng.random() * share))
+                for name, entry in zip(leaves, (tree, number, one, amount), strict=True):
+                    leaves[name].append(entry)
+        else:
+            nodes["truenodeids"][at] = grow(tree, depth - 1)
+            nodes["falsenodeids"][at] = grow(tree, depth - 1)
+        return number
+
+    for tree in range(5):
+        grow(tree, 4)
+    told = {"nodes_missing_value_tracks_true": tracks} if missing else {}
+    return {
+        **{f"nodes_{name}": one for name, one in nodes.items()},
+        **{f"{kind}_{name}": one for name, one in leaves.items()},
+        **told,
+    }
+
+
+def model_of(op: str, attrs: dict[str, Any]) -> Any:
+    outputs = {"y": 1} if op == "TreeEnsembleRegressor" else {"label": 7, "scores": 1}
+    node = helper.make_node(op, ["x"], list(outputs), domain=DOMAIN, **attrs)
+    given = [helper.make_tensor_value_info("x", 1, ["n", COLUMNS])]
+    results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 3)]
+    return helper.make_model(helper.make_graph([node], "g", given, results), opset_imports=versions, ir_version=8)
+
+
+def rows() -> Any:
+    return np.random.default_rng(3).integers(-6, 7, (40, COLUMNS)).astype("float32") / 2
+
+
+def assert_as_onnxruntime(op: str, attrs: dict[str, Any], x: Any, *, native: bool = False) -> None:
+    model = model_of(op, attrs)
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted = session.run(None, {"x": x})
+    module = tirscript.from_onnx(model)
+    runs = [tirscript.interpret(module, x), *([tirscript.build(module)(x)] if native else [])]
+    for run in runs:
+        for one, other in zip(run if isinstance(run, tuple) else (run,), wanted, strict=True):
+            assert one.dtype == other.dtype and one.shape == other.shape
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ"])
+def test_one_target(mode: str) -> None:
+    assert_as_onnxruntime(
+        "TreeEnsembleRegressor", {**forest("target", mode), "n_targets": 1}, rows(), native=mode == "LEQ"
+    )
+
+
+def test_several_targets_averages_and_what_is_missing() -> None:
+    attrs = {**forest("target", ids=(0, 1, 2)), "n_targets": 3, "base_values": [0.5, 1.0, -1.0]}
+    assert_as_onnxruntime("TreeEnsembleRegressor", {**attrs, "aggregate_function": "AVERAGE"}, rows())
+    x = rows()
+    x[::3, 1] = np.nan
+    attrs = {**forest("target", "LT", missing=True), "n_targets": 1}
+    assert_as_onnxruntime("TreeEnsembleRegressor", attrs, x, native=True)
+
+
+@pytest.mark.parametrize("after", ["NONE", "SOFTMAX", "LOGISTIC"])
+def test_classes(after: str) -> None:
+    attrs = {**forest("class", ids=(0, 1, 2)), "classlabels_int64s": [5, 7, 9], "post_transform": after}
+    assert_as_onnxruntime("TreeEnsembleClassifier", attrs, rows(), native=after == "SOFTMAX")
+    assert_as_onnxruntime("TreeEnsembleClassifier", {**attrs, "base_values": [0.5, -0.25, 0.0]}, rows())
+
+
+@pytest.mark.parametrize("share", [None, 0.2])
+@pytest.mark.parametrize("after", ["NONE", "LOGISTIC"])
+def test_two_classes_of_one_score(after: str, share: float | None) -> None:
+    attrs = {**forest("class", "LT", share=share), "classlabels_int64s": [3, 1], "post_transform": after}
+    for base in ({}, {"base_values": [-0.25]}):
+        assert_as_onnxruntime("TreeEnsembleClassifier", {**attrs, **base}, rows())
+
+
+STUMP = {
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_featureids": [1, 0, 0],
+    "nodes_values": [0.5, 0.0, 0.0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+    "n_targets": 1,
+    "target_treeids": [0, 0],
+    "target_nodeids": [1, 2],
+    "target_ids": [0, 0],
+    "target_weights": [1.0, 2.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"nodes_falsenodeids": [3, 0, 0]}, "the tree 0 has no node 3"),
+        ({"nodes_falsenodeids": [1, 0, 0]}, "one is reached on two ways"),
+        ({"nodes_falsenodeids": [0, 0, 0]}, "go round in a circle"),
+        ({"nodes_featureids": [4, 0, 0]}, "features beyond the 4 columns of its input"),
+        ({"nodes_values": [0.5]}, "`nodes_values` has 1 entries, and it has 3 nodes"),
+        ({"nodes_nodeids": [0, 1, 1]}, "two of its nodes have one number"),
+        ({"nodes_modes": ["BRANCH_IN", "LEAF", "LEAF"]}, "its nodes are of the modes BRANCH_IN"),
+        ({"target_ids": [0, 1]}, "there is no target 1: it has 1"),
+        ({"target_weights": [1.0]}, "are not of one length"),
+        ({"n_targets": 1 << 30}, "more than is supported"),
+        ({"aggregate_function": "MIN"}, "the aggregate function MIN"),
+        ({"post_transform": "PROBIT"}, "the transform PROBIT"),
+    ],
+)
+def test_what_is_not_supported(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(DiagnosticError, match=words):
+        tirscript.from_onnx(model_of("TreeEnsembleRegressor", {**STUMP, **change}))
+
+
+def test_classes_that_are_not_supported() -> None:
+    attrs = forest("class", ids=(0, 1))
+    with pytest.raises(DiagnosticError, match="two classes with scores of their own"):
+        tirscript.from_onnx(model_of("TreeEnsembleClassifier", {**attrs, "classlabels_int64s": [0, 1]}))
+    with pytest.raises(DiagnosticError, match="labels of its classes are text"):
+        tirscript.from_onnx(model_of("TreeEnsembleClassifier", {**attrs, "classlabels_strings": ["a", "b"]}))
