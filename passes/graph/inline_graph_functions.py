@@ -12,13 +12,15 @@ before:                                            after:
         y = cls.doubled(h)
         return y
 
-A function stays a function where it calls itself, says by its attributes something else than its caller (another target
-is one), is given what fits its parameters only when the program runs, or has an `if` and is called in a dataflow; and
-where its caller would get more than `most` statements. Private functions that nothing calls any more go.
+A function stays a function where it calls itself or one that does, says by its attributes something else than its
+caller (another target is one), is given what fits its parameters only when the program runs, or has an `if` and is
+called in a dataflow; and where the module would get more than `most` statements more. Private functions that nothing
+calls any more go.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError
@@ -37,18 +39,23 @@ OF_PARAMETERS = ("num_input", "tir_var_upper_bound")  # attributes that speak of
 
 
 @module_pass()
-def inline_graph_functions(module: Module, *, most: int = 10_000, private: bool = False) -> Module:
+def inline_graph_functions(module: Module, *, most: int = 1_000, private: bool = False) -> Module:
     """`y = cls.doubled(h)` becomes `b = G.multiply(h, G.const(2.0))`; `private`: of private functions alone."""
     before: dict[str, Any] = {one.name: one for one in module.functions}
     now = dict(before)
-    circular = _in_circles(module)
     known: dict[str, GraphFunc] = {}
+    ending = {one.name for one in module.prim_funcs}  # functions that do not call themselves, nor one that does
     for name in callees_first(module):
         func: GraphFunc = now[name]
-        if calls_of(func) & known.keys():
-            func = now[name] = _Inlining(func, module, known, most).function(func)
-        if name not in circular and (func.private or not private):
-            known[name] = func
+        calls = calls_of(func)
+        chosen = _that_fit(func, known, most)
+        if chosen:
+            most -= sum(chosen.values())
+            func = now[name] = _Inlining(func, module, {one: known[one] for one in chosen}).function(func)
+        if calls <= ending:
+            ending.add(name)
+            if func.private or not private:
+                known[name] = func
     if all(now[name] is one for name, one in before.items()):
         return module
     called, still = (
@@ -59,29 +66,23 @@ def inline_graph_functions(module: Module, *, most: int = 10_000, private: bool 
     return module.replace(functions=tuple(kept))
 
 
-def _in_circles(module: Module) -> set[str]:
-    """The graph functions that call themselves, perhaps by others."""
-    calls = {one.name: calls_of(one) for one in module.functions if type(one) is GraphFunc}
-    found: set[str] = set()
-    for name in calls:
-        seen: set[str] = set()
-        waiting = [name]
-        while waiting:
-            more = calls.get(waiting.pop(), set()) - seen
-            seen |= more
-            waiting += more
-        if name in seen:
-            found.add(name)
+def _that_fit(func: GraphFunc, known: dict[str, GraphFunc], room: int) -> dict[str, int]:
+    """The functions whose calls in `func` become no more than `room` statements, small ones first; how many each."""
+    counts = Counter(node.function for node in walk(func) if type(node) is FunctionRef and node.function in known)
+    costs = {name: count * sum(isinstance(node, Stmt) for node in walk(known[name])) for name, count in counts.items()}
+    found: dict[str, int] = {}
+    for name in sorted(costs, key=costs.__getitem__):
+        if sum(found.values()) + costs[name] <= room:
+            found[name] = costs[name]
     return found
 
 
 class _Inlining(Replacing):
     """One function on its way; `functions` are those whose calls become what they do."""
 
-    def __init__(self, func: GraphFunc, module: Module, functions: dict[str, GraphFunc], most: int) -> None:
+    def __init__(self, func: GraphFunc, module: Module, functions: dict[str, GraphFunc]) -> None:
         super().__init__()
         self.func, self.module, self.functions = func, module, functions
-        self.room = most - _size(func)
         flows = (node for node in walk(func) if type(node) is Dataflow)
         self.in_dataflow = {stmt.var for flow in flows for stmt in flow.body if type(stmt) is GraphBind}
 
@@ -103,7 +104,6 @@ class _Inlining(Replacing):
             return (stmt,)  # the check of the program tells
         if not fits(made, types):
             return (stmt,)
-        self.room -= _size(callee)
         body, value = in_place(made, args, types)
         if type(value) is GraphVar and structural_equal(value.type, stmt.var.type):
             self.values[stmt.var] = value
@@ -118,16 +118,12 @@ class _Inlining(Replacing):
         if type(call.function) is not FunctionRef:
             return None
         found = self.functions.get(call.function.function)
-        if found is None or len(found.params) != len(call.args) or _size(found) > self.room:
+        if found is None or len(found.params) != len(call.args):
             return None
         if found.attrs != self.func.attrs.without(*OF_PARAMETERS) or (self.func.pure and not found.pure):
             return None
         branches = any(type(one) is GraphIf for one in walk(found))
         return None if branches and stmt.var in self.in_dataflow else found
-
-
-def _size(func: GraphFunc) -> int:
-    return sum(isinstance(node, Stmt) for node in walk(func))
 
 
 __all__ = ["inline_graph_functions"]
