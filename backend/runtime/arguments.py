@@ -30,7 +30,7 @@ from tirscript.ir import (
 from tirscript.ir.words import arguments_named, counted, miscounted, parenthesized, with_article
 from tirscript.ir.written import written_params
 
-from .arrays import ArrayProblem, address_of, as_array, plain_array
+from .arrays import ArrayProblem, address_of, as_array, plain_array, raised
 
 MAX_BITS = 1 << 10  # of an integer that a message shows; Python refuses to write over 4,300 digits
 MAX_TEXT = 400  # characters of any other value
@@ -168,21 +168,24 @@ def _of_copies(name: str, hint: str | None, written: bool) -> tuple[str, ...]:
 def scalar_argument(value: Any, to: DType) -> int | float | bool:
     """A Python or numpy scalar as the value of a parameter of dtype `to`: integers must fit, floats are rounded.
     Raises ArrayProblem."""
+    kind = type(value)  # not `isinstance`, which asks the object
     if to.is_bool:
-        if isinstance(value, (bool, np.bool_)):
+        if issubclass(kind, (bool, np.bool_)):
             return bool(value)
         raise ArrayProblem("a bool", _describe(value))
     if to.is_int:
         try:
             number = operator.index(value)
         except TypeError:
-            hint = "convert it: `int(x)`" if isinstance(value, (float, np.floating)) else None
+            hint = "convert it: `int(x)`" if issubclass(kind, (float, np.floating)) else None
             raise ArrayProblem(f"an integer ({to})", _describe(value), hint) from None
+        except Exception as problem:
+            raise ArrayProblem(f"an integer ({to})", raised(value, problem)) from None
         low, high = to.int_range()
         if not low <= number <= high:
             raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", _describe(number))
         return number
-    if (to.is_float and isinstance(value, (int, float, np.number))) or _is_small_float(value):
+    if (to.is_float and _is_real(kind)) or _is_small_float(kind):
         from ..interpreter.ops import float_converter
 
         try:
@@ -190,22 +193,34 @@ def scalar_argument(value: Any, to: DType) -> int | float | bool:
                 return float(float_converter(to)(float(value)))
         except OverflowError:
             raise ArrayProblem(f"a number ({to})", _describe(value), 'an infinity is `float("inf")`') from None
+        except Exception as problem:
+            raise ArrayProblem(f"a number ({to})", raised(value, problem)) from None
     raise ArrayProblem(f"a number ({to})", _describe(value))
 
 
-def _is_small_float(value: Any) -> bool:
-    return isinstance(value, np.generic) and type(value).__module__.partition(".")[0] == "ml_dtypes"
+def _is_real(kind: type) -> bool:
+    """Whether values of a type are real numbers: times are integers to numpy, and complex numbers have two parts."""
+    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, np.timedelta64)
+
+
+def _is_small_float(kind: type) -> bool:
+    return issubclass(kind, np.generic) and kind.__module__.partition(".")[0] == "ml_dtypes"
 
 
 def _describe(value: Any) -> str:
+    kind = type(value)
     if value is None:
         return "None"
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype.name} and shape {value.shape}"
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, (bool, int, float, str, np.generic)):
-        text = repr(value)
+    if issubclass(kind, np.ndarray):
+        array: np.ndarray[Any, Any] = np.asarray(value)
+        return f"an array of {array.dtype.name} and shape {array.shape}"
+    if issubclass(kind, int) and int.bit_length(value) > MAX_BITS:
+        return f"an integer of {int.bit_length(value)} bits"
+    if issubclass(kind, (bool, int, float, str, np.generic)):
+        try:
+            text = repr(value)
+        except Exception as problem:
+            return raised(value, problem)
         return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
     return with_article(type(value).__name__)
 
@@ -215,7 +230,7 @@ def handle_argument(value: Any, name: str, pointee: DType | None, writable: bool
     if value is None:
         return None
     if pointee is None or pointee.kind == "void":
-        if isinstance(value, np.ndarray):
+        if issubclass(type(value), np.ndarray):
             array: np.ndarray[Any, Any] = plain_array(value)
             if array.dtype.hasobject:  # what is written there would be taken for objects
                 raise ArrayProblem("an array of numbers", f"an array of {array.dtype.name}")

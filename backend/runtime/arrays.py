@@ -51,7 +51,8 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
     whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
     """
     want = numpy_dtype(buffer.dtype)
-    array = plain_array(value) if isinstance(value, np.ndarray) else _view(value, buffer, want)
+    # not `isinstance`, which asks the object
+    array = plain_array(value) if issubclass(type(value), np.ndarray) else _view(value, buffer, want)
     if array.dtype != want:
         raise ArrayProblem(
             f"an array of {want.name}", f"an array of {_dtype_name(array.dtype)}", _dtype_hint(array.dtype, want)
@@ -86,7 +87,7 @@ def _dtype_hint(have: np.dtype[Any], want: np.dtype[Any]) -> str:
 
 def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, Any]:
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
+    if torch is not None and issubclass(type(value), torch.Tensor):
         return _from_torch(value, torch)
     words = f"an array for `{buffer.name}`"
     if _offers(value, "__dlpack__", words):
@@ -99,11 +100,11 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
         if value is None:
             raise ArrayProblem(words, "None") from None
         hint = None
-        if isinstance(value, (list, tuple, int, float)):
+        if issubclass(type(value), (list, tuple, int, float)):
             hint = f'make an array of it: `numpy.array(..., dtype="{want.name}")`'
         raise ArrayProblem(words, with_article(type(value).__name__), hint) from None
     except Exception as problem:
-        raise ArrayProblem(words, _raised(value, problem)) from None
+        raise ArrayProblem(words, raised(value, problem)) from None
     return _from_memory(memory, buffer, want)
 
 
@@ -112,7 +113,7 @@ def _from_interface(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
     except Exception as problem:
-        raise ArrayProblem(words, _raised(value, problem)) from None
+        raise ArrayProblem(words, raised(value, problem)) from None
     try:
         memory = np.frombuffer(array.base, np.uint8)  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):  # an address: the object's word is all there is
@@ -130,11 +131,11 @@ def _offers(value: Any, name: str, words: str) -> bool:
     try:
         return hasattr(value, name)
     except Exception as problem:
-        raise ArrayProblem(words, _raised(value, problem)) from None
+        raise ArrayProblem(words, raised(value, problem)) from None
 
 
-def _raised(value: Any, problem: Exception) -> str:
-    """An object that raised something when it was asked for its memory."""
+def raised(value: Any, problem: Exception) -> str:
+    """An object that raised something when it was asked for its memory or value."""
     try:
         why = str(problem)
     except Exception:
@@ -173,7 +174,7 @@ def _from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.from_dlpack(value)
     except Exception as problem:
-        raise ArrayProblem("a DLPack object that numpy can view", _raised(value, problem)) from None
+        raise ArrayProblem("a DLPack object that numpy can view", raised(value, problem)) from None
     if not array.flags.writeable and not _is_read_only(value):
         # a producer of the first DLPack version has no word for read-only, and its memory is taken to be writable;
         # numpy before 2.1 asks every producer for that version

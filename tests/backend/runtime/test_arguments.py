@@ -151,6 +151,46 @@ def test_scalars_that_are_too_large_to_write() -> None:
     assert len(refusal(ADD, a, b, "x" * 100_000, 1, True)) < 500
 
 
+class Evasive:
+    """An object that does not say what class it is of."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("no answer")
+
+
+class Silent(float):
+    def __float__(self) -> float:
+        raise RuntimeError("no value")
+
+    __repr__ = __float__  # type: ignore[assignment]
+
+
+class Numberless:
+    def __index__(self) -> int:
+        raise RuntimeError("no number")
+
+
+def test_what_a_scalar_raises_is_told() -> None:
+    a, b = GOOD[:2]
+    assert refusal(ADD, a, b, 0.5, Numberless(), True).endswith(
+        "expected an integer (int8), got a Numberless: no number"
+    )
+    assert refusal(ADD, a, b, Silent(), 1, True).endswith("expected a number (float32), got a Silent: no value")
+    assert refusal(ADD, a, b, 0.5, 1, Silent()).endswith("expected a bool, got a Silent: no value")
+    (*said,) = refusals(ADD, Evasive(), b, Evasive(), Evasive(), Evasive())
+    assert [one.rpartition(", ")[2] for one in said] == [
+        "got an Evasive: no answer",
+        *["got an Evasive"] * 3,
+    ]
+
+
+@pytest.mark.parametrize("value", [np.complex64(1 + 2j), np.timedelta64(5, "s"), np.ma.masked])
+def test_numbers_that_are_not_real_are_no_floats(value: Any) -> None:
+    """Of a complex number half would be lost; a time is an integer to numpy, and no number."""
+    a, b = GOOD[:2]
+    assert "argument `alpha` of `add`: expected a number (float32), got" in refusal(ADD, a, b, value, 3, True)
+
+
 def test_float_scalars_are_rounded_to_their_dtype() -> None:
     f = program("""
 @T.prim_func
