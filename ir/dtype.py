@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -209,8 +210,11 @@ def _name_of(value: object) -> str:
         return name
     from .words import words
 
-    plain = isinstance(value, (int, float, tuple, list, dict, bytes))
-    raise ValueError(f"{value!r} is not an element type" if plain else f"{words(value)} is not an element type")
+    said = words(value)
+    if isinstance(value, (int, float, tuple, list, dict, bytes)):
+        with suppress(Exception):  # what is nested too deeply, or raises, has no text
+            said = repr(value)
+    raise ValueError(f"{said} is not an element type")
 
 
 def pointer(pointee: object, scope: str = "global") -> DType:

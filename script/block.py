@@ -21,7 +21,7 @@ from tirscript.ir.words import counted, words
 from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
 from .namespace import BufferType, Form, TypeName
-from .plain import plain_string
+from .plain import plain_string, refuse_depth
 
 # what an attribute may be, besides what holds such things
 _ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
@@ -309,7 +309,7 @@ class BlockLowering(BufferLowering):
         frame = self.frame("`T.block_attr`", node)
         if len(call.args) == 2 and not call.keywords:
             key = self.python(call.args[0], "the key", (str,))
-            found = {key: self.attr_value(self.value(call.args[1]), call.args[1])}
+            found = {key: self.bounded_attr(self.value(call.args[1]), call.args[1])}
         elif len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.block_attr` takes a dict, or a key and a value", call)
         else:
@@ -342,7 +342,12 @@ class BlockLowering(BufferLowering):
             return NO_ATTRS
         if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
             raise self.fail("T032", "attributes are a dict with strings as keys", node)
-        return Attrs({plain_string(key): self.attr_value(value, node) for key, value in found.items()})
+        return Attrs({plain_string(key): self.bounded_attr(value, node) for key, value in found.items()})
+
+    def bounded_attr(self, value: Any, node: ast.expr) -> Any:
+        """The value of an attribute, which is not nested without end."""
+        refuse_depth(value)
+        return self.attr_value(value, node)
 
     def attr_value(self, value: Any, node: ast.expr) -> Any:
         """An attribute value: numbers, strings, lists, dicts and pieces of the program, nested as one likes."""

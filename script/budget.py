@@ -21,6 +21,7 @@ MAX_STEPS = 1 << 19
 RENAMING = 15  # steps that a copy with names of its own takes for each part
 MAX_FIELDS = 1 << 12  # of a tuple of a graph with those in it, which every use of it looks through
 MAX_DEPTH = 100  # of sequences in sequences, which C code walks by recursion
+TOO_DEEP = f"sequences nested over {MAX_DEPTH} deep, or in themselves"
 _NUMBERS = frozenset((int, float, bool, type(None)))
 _LEAVES = (Var, Const, StringImm, BufferLoad)
 
@@ -88,6 +89,7 @@ class Budget:
         found = self.known.get(id(value))
         if found is not None:
             return found[1], found[2]
+        self.known[id(value)] = value, 1, MAX_DEPTH  # where it is met again in itself
         if isinstance(value, dict):
             parts: Any = [*value, *value.values()]
         elif isinstance(value, TupleType):  # of a tuple of tuples of a graph
@@ -108,7 +110,7 @@ class Budget:
         if isinstance(value, Expr):
             depth = 0
         elif depth >= MAX_DEPTH:
-            raise TooLarge(f"sequences nested over {MAX_DEPTH} deep")
+            raise TooLarge(TOO_DEEP)
         else:
             depth += 1
         if weight > MAX_ITEMS:

@@ -14,6 +14,7 @@ from tirscript.ir.words import counted, words
 
 from .item_nodes import shape_nodes
 from .namespace import BUFFER_PLACES, BufferType, buffer_places
+from .plain import plain_string
 from .source import quiet_parse
 from .value import ValueLowering
 
@@ -128,16 +129,17 @@ class BufferLowering(ValueLowering):
         """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
         if type_.is_handle or type_.kind == "void":
             raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
+        if not isinstance(scope, str):
+            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
+        scope = plain_string(scope)
         if scope == "scalar":
             raise self.fail(
                 "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
             )
-        if not isinstance(scope, str):
-            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
         for what, items in (("strides", strides), ("axis separators", axis_separators)):
             if not isinstance(items, (tuple, list, type(None))):
                 raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
-        if layout not in ("default", None):
+        if layout is not None and not (isinstance(layout, str) and layout == "default"):
             what = f"the layout {layout!r}" if isinstance(layout, str) else "a layout"
             message = f"{what} of a buffer, TVM's for its GPU tile primitives, is not supported"
             raise self.fail("T021", message, node, hint="give the order of the elements by `strides`")

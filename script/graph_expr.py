@@ -57,7 +57,7 @@ from .graph_marks import Matched, Metadata, Method, is_leaf
 from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeSpec, UnsupportedForm
 from .known import Known
 from .namespace import TypeName
-from .plain import argument_place
+from .plain import argument_place, refuse_depth
 from .python import BINARY, COMPARE, UNARY
 
 # Python's operators on tensors
@@ -447,6 +447,7 @@ def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
 
 
 def _tuple_value(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
+    refuse_depth(value)
     places: Any = getattr(node, "elts", None) or ()
     nodes = places if len(places) == len(value) else [node] * len(value)
     return TupleExpr(tuple(self.as_graph(item, at) for item, at in zip(value, nodes, strict=True)))

@@ -150,7 +150,7 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
             shape, rank = None, known.ndim
     unknown = ("", "void") if self.theirs else ("",)
     place = _written(node, "dtype", 1, kind)
-    elements = None if kind is None or kind in unknown else self.dtype_of(kind, place)
+    elements = None if kind is None or (isinstance(kind, str) and kind in unknown) else self.dtype_of(kind, place)
     if elements is not None and (elements.is_handle or elements.is_vector or elements.kind == "void"):
         raise self.fail("T109", f"a tensor holds numbers, not {elements}", node)
     device = given.get("vdevice")

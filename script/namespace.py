@@ -249,7 +249,7 @@ class BufferForm:
             if places is BufferType.FIELDS:
                 return BufferType(*args, **kwargs)
             return BufferType(**dict(zip(places, args, strict=False)), **kwargs)
-        except (TypeError, ValueError) as problem:
+        except Exception as problem:  # an argument of the user's own class may raise anything
             return WrongBufferType(problem)
 
     def __getitem__(self, item: Any) -> BufferType | WrongBufferType:

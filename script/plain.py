@@ -17,6 +17,7 @@ from tirscript.ir.op import Op
 from tirscript.ir.words import counted, without_classes, words
 
 from .advice import ADVICE, element_hint
+from .budget import MAX_DEPTH, TOO_DEEP
 from .context import Abort, Context, Poison, Round
 from .namespace import BufferType, Form, LetForm, Namespace, OutsideOfKernel, TypeName
 from .python import MAX_ITEMS, TooLarge
@@ -350,6 +351,17 @@ def inside(value: Any) -> Iterator[Any]:
         elif id(one) not in seen:
             seen.add(id(one))
             stack += one.values() if isinstance(one, dict) else one
+
+
+def refuse_depth(value: Any) -> None:
+    """TooLarge for lists, tuples and dicts in each other without end: what reads programs does so by recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        held = {id(one): one for one in level if isinstance(one, (dict, list, tuple))}
+        if not held:
+            return
+        level = [item for one in held.values() for item in (one.values() if isinstance(one, dict) else one)]
+    raise TooLarge(TOO_DEEP)
 
 
 def _kinds(kinds: tuple[type, ...]) -> str:

@@ -30,7 +30,7 @@ from .context import Abort, Macro, Pending, Poison, Stale
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
-from .plain import inside, plain_string
+from .plain import inside, plain_string, refuse_depth
 from .scope import targets_of
 from .trivia import header_end
 
@@ -330,6 +330,7 @@ def _opened(node: ast.With) -> list[str]:
 
 def attr_value(value: Any) -> Any:
     """An operand of `T.attr`: bare numbers become constants; an operator without its arguments is no value."""
+    refuse_depth(value)
     for item in inside(value):
         if isinstance(item, Op):
             raise fail("T104", f"`{item.spelling}` is an operator, not a value", "call it with its arguments")

@@ -41,16 +41,21 @@ def bad_function_attrs(attrs: Attrs) -> Iterable[tuple[str, str, str | None]]:
             yield f"`{name}`", *problem
 
 
-def unrepresentable(value: Any) -> str | None:
+MAX_DEPTH = 200  # of values in values; more than a text may hold
+
+
+def unrepresentable(value: Any, depth: int = 0) -> str | None:
+    if depth > MAX_DEPTH:
+        return f"values nested over {MAX_DEPTH} deep, or in themselves, cannot be written as text"
     if type(value) in _PLAIN or isinstance(value, (Node, Struct)):
         return None
     if isinstance(value, (tuple, list)):
-        return next((why for item in value if (why := unrepresentable(item)) is not None), None)
+        return next((why for item in value if (why := unrepresentable(item, depth + 1)) is not None), None)
     if isinstance(value, dict):
         odd = next((key for key in value if type(key) is not str), None)
         if odd is not None:
             return f"the key {odd!r} is no string"
-        return unrepresentable(list(value.values()))
+        return unrepresentable(list(value.values()), depth)
     return f"{words(value)} cannot be written as text"
 
 

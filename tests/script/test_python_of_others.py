@@ -10,6 +10,7 @@ import pytest
 
 from tirscript.ir import DiagnosticError
 from tirscript.script import graph as G
+from tirscript.script import parse
 from tirscript.script import tir as T
 from tirscript.testing import assert_round_trip
 
@@ -203,3 +204,98 @@ def test_strings_of_other_classes_are_the_strings_that_they_are() -> None:
     text = f.script()
     assert text.count('"text"') == 6 and text.count('"value"') == 5 and "another" not in text
     assert_round_trip(f)
+
+
+def in_itself() -> list[Any]:
+    made: list[Any] = []
+    made.append({"made": made})
+    return made
+
+
+def nested(deep: int) -> list[Any]:
+    made: list[Any] = []
+    for _ in range(deep):
+        made = [made]
+    return made
+
+
+IN_ITSELF, NESTED, WITHIN = in_itself(), nested(100_000), nested(50)
+
+
+@pytest.mark.parametrize("value", [IN_ITSELF, NESTED], ids=["in itself", "deep"])
+@pytest.mark.parametrize(
+    "statement", ['T.func_attr({"a": x})', 'T.attr(x, "a", 1)', 'T.attr(1, "a", x)', 'T.block_attr("a", x)']
+)
+def test_attributes_of_endless_depth_are_refused(value: list[Any], statement: str) -> None:
+    """What reads programs reads attributes by recursion: the process ended with a segmentation fault."""
+    if "block" in statement:
+        statement = f'with T.block("b"): {statement}'
+    text = f"@T.prim_func\ndef f():\n    {statement}\n"
+    assert parse(text, names={"x": WITHIN})
+    with pytest.raises(DiagnosticError, match="nested over 100 deep, or in themselves"):
+        parse(text, names={"x": value})
+
+
+def attribute() -> Any:
+    @T.prim_func
+    def f():
+        T.func_attr({"a": IN_ITSELF})
+
+    return f
+
+
+def node_of_attribute() -> Any:
+    @T.prim_func
+    def f():
+        T.attr(IN_ITSELF[0], "a", 1)
+
+    return f
+
+
+def annotation() -> Any:
+    @T.prim_func
+    def f():
+        for _ in T.serial(4, annotations={"a": nested(1000)}):
+            pass
+
+    return f
+
+
+def dtype() -> Any:
+    @T.prim_func
+    def f(A: T.Buffer((4,), NESTED)):
+        pass
+
+    return f
+
+
+def result() -> Any:
+    @G.graph_func
+    def f(a: G.Tensor((4,), "float32")):
+        return IN_ITSELF
+
+    return f
+
+
+@pytest.mark.parametrize("make", [attribute, node_of_attribute, annotation, dtype, result])
+def test_values_of_endless_depth_are_refused(make: Callable[[], Any]) -> None:
+    with pytest.raises(
+        DiagnosticError, match=r"sequences nested over 100 deep, or in themselves|is not an element type"
+    ):
+        make()
+
+
+@pytest.mark.parametrize("value", [np.zeros(3, np.float32), np.array(["global"])], ids=["floats", "strings"])
+def test_arrays_that_describe_a_buffer_are_refused(value: Any) -> None:
+    """An array compared with a string gives an array, whose truth numpy does not tell."""
+    for given, code in (
+        ("(4,), scope=x", "T032"),
+        ("(4,), layout=x", "T021"),
+        ("(4,), dtype=x", "T109"),
+        ("(4,), strides=x", "T032"),
+    ):
+        with pytest.raises(DiagnosticError) as caught:
+            parse(f"@T.prim_func\ndef f(A: T.Buffer({given})):\n    pass\n", names={"x": value})
+        assert [one.code for one in caught.value.diagnostics] == [code], given
+    with pytest.raises(DiagnosticError):
+        parse("@G.graph_func\ndef f(a: G.Tensor((4,), x)):\n    return a\n", names={"x": value})
