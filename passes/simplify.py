@@ -15,7 +15,7 @@ and the axis domains say.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.bounds import Interval, bounds
@@ -94,9 +94,13 @@ class Simplify(Scoped):
         return loop if body is loop.body else loop.replace(body=body)
 
     def once(self, loop: For, start: Expr) -> tuple[Stmt, ...]:
-        """The body of a loop that runs once."""
+        """The body of a loop that runs once; with those alone in it that run from a number once, all in one."""
         if not reads_memory(start):
-            body: tuple[Stmt, ...] = substitute(loop.body, {loop.var: start})
+            values, inner = {loop.var: start}, loop.body
+            while len(inner) == 1 and _runs_plainly_once(inner[0]):
+                values[inner[0].var] = inner[0].start
+                inner = inner[0].body
+            body: tuple[Stmt, ...] = substitute(inner, values)
             if not out_of_bounds(body):
                 return self.body(body)
         bind = Bind(loop.var, start, span=loop.span)
@@ -147,6 +151,18 @@ class Simplify(Scoped):
     def store(self, stmt: BufferStore) -> BufferStore:
         new = map_except_buffers(stmt, self.visit)
         return new if new is stmt else self.expressions.legal(stmt, new)
+
+
+def _runs_plainly_once(stmt: Stmt) -> TypeGuard[For]:
+    """Whether a statement is a loop of one iteration, from a number, that says nothing of how it runs."""
+    return (
+        type(stmt) is For
+        and stmt.trivia is None
+        and stmt.kind != "thread_binding"
+        and type(stmt.start) is Const
+        and constant_extent(stmt) == 1
+        and not leaves_loop(stmt.body)
+    )
 
 
 _RULES: dict[type, Any] = {

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -50,16 +51,27 @@ def whole_loops(func: PrimFunc) -> PrimFunc:
     body: list[Stmt] = []
     for stmt in func.body:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
-            body += _joined(rewrite(stmt, {For: _simpler}))
+            body += _joined(rewrite(stmt, {For: partial(_simpler, _divided_variables(stmt))}))
         else:
             body.append(stmt)
     same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
     return func if same else func.replace(body=tuple(body))
 
 
-def _simpler(loop: For) -> For:
+def _divided_variables(nest: For) -> set[Var]:
+    """The variables in a nest that are divided, or of which a rest is taken, somewhere: few are, of many loops."""
+    found: set[Var] = set()
+    for node in walk(nest):
+        while type(node) is Call and node.op in _DIVISIONS | _RESTS:
+            node = node.args[0]
+            if type(node) is Var:
+                found.add(node)
+    return found
+
+
+def _simpler(divided: set[Var], loop: For) -> For:
     """A loop divided where indices are divided, or joined with the only one in it."""
-    found = _divided(loop)
+    found = _divided(loop) if loop.var in divided else loop
     if len(found.body) == 1 and type(found.body[0]) is For and found is loop:
         made = _pair([loop, found.body[0]], found.body[0].body, 0, 1)
         if made is not None:

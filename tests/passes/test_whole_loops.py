@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tirscript.ir import PrimFunc
 from tirscript.passes import get_pass
+from tirscript.passes.plain_loops import whole_loops as module
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.plain_loops.whole_loops import whole_loops
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -159,3 +162,19 @@ def test_floats_that_are_divided_beside_the_variable_are_left(divisor: str) -> N
     func = parse(text)
     assert isinstance(func, PrimFunc)
     assert_same_result(func, get_pass("blocks_from_loops")(func))
+
+
+def test_only_loops_whose_variables_are_divided_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is in each loop of a nest was: the time grew with the square of its depth."""
+    looked: list[str] = []
+
+    def divided(loop: Any) -> Any:
+        looked.append(loop.var.name)
+        return divided_itself(loop)
+
+    divided_itself = module._divided
+    monkeypatch.setattr(module, "_divided", divided)
+    names = ", ".join(f"i{at}" for at in range(50))
+    text = f"for {names} in T.grid({', '.join('1' * 50)}):\n    for t, u in T.grid(480, 2):\n"
+    whole_loops(kernel(text + "        C[t // 20, t % 20] = X[t] + T.float32(u)"))
+    assert looked == ["t"]
