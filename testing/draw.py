@@ -133,7 +133,10 @@ def extent(dim: Expr, sizes: Mapping[Var, int]) -> int:
         return extent(dim.args[0], sizes)
     if not isinstance(dim, Call) or dim.op.name not in OPERATIONS:
         raise ValueError(f"arguments cannot be drawn for the dimension `{dim.script(fragment=True)}`")
-    return int(OPERATIONS[dim.op.name](*(extent(arg, sizes) for arg in dim.args)))
+    try:
+        return int(OPERATIONS[dim.op.name](*(extent(arg, sizes) for arg in dim.args)))
+    except ZeroDivisionError:
+        return 0  # these sizes make no dimension: others are tried
 
 
 def array(shape: tuple[int, ...], kind: DType, rng: Any) -> Any:

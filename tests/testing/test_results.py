@@ -250,3 +250,18 @@ def test_arrays_in_tuples_are_copied_and_compared() -> None:
     assert_same_result(in_place(1), in_place(1))
     with pytest.raises(AssertionError, match="leaves another value than `a`, interpreted, in argument 0"):
         assert_same_result(in_place(1), in_place(2))
+
+
+@pytest.mark.parametrize(("dim", "drawn"), [("n // (n - 1)", True), ("n % (n - n)", False)])
+def test_sizes_by_which_a_dimension_is_divided_are_not_zero(dim: str, drawn: bool) -> None:
+    func = parse(
+        "@T.prim_func\ndef f(a: T.handle):\n    n = T.int32()\n"
+        f'    A = T.match_buffer(a, (n, {dim}), "int8")\n    A[0, 0] = T.int8(1)\n'
+    )
+    assert isinstance(func, PrimFunc)
+    arguments = Arguments(func, np.random.default_rng(0))
+    if drawn:
+        assert arguments.draw()[0].shape[1] > 0
+    else:
+        with pytest.raises(ValueError, match="no sizes from 1 to 8"):
+            arguments.draw()
