@@ -535,7 +535,7 @@ def multinomial_from_uniform(prob: _Any, uniform_sample: _Any, sample_indices: _
     """The class at which the sum of a row's probabilities, which `sample_indices` name, passes a uniform number."""
 
 def multiply(x1: _Any, x2: _Any) -> OpCall:
-    """The product."""
+    """The product; of bools, whether both are true."""
 
 def negative(x: _Any) -> OpCall:
     """The opposite number."""

@@ -163,6 +163,11 @@ def _np_divide(a: Any, b: Any) -> Any:
     return ref.quotient(a, b) if a.dtype.kind in "iu" else a / b
 
 
+def _or_of_bools(numbers: str, bools: str) -> Callable[[Expr, Expr], Expr]:
+    """The operator of numbers, and what it is of bools, as numpy, PyTorch and TVM have it."""
+    return lambda a, b: _op(bools if a.dtype.is_bool else numbers, a, b)
+
+
 def _chosen(above: bool) -> Reference:
     def reference(a: Any, b: Any) -> Any:
         import numpy as np
@@ -181,7 +186,14 @@ def _log_add_exp(a: Expr, b: Expr) -> Expr:
 
 binary("add", "add", numpy("add"), "The sum.", symbol="+")
 binary("subtract", "sub", numpy("subtract"), "The difference.", symbol="-")
-binary("multiply", "mul", numpy("multiply"), "The product.", symbol="*")
+binary(
+    "multiply",
+    _or_of_bools("mul", "logical_and"),
+    numpy("multiply"),
+    "The product; of bools, whether both are true.",
+    kinds=ANY,
+    symbol="*",
+)
 binary("divide", _divided, _np_divided(_np_divide), "The quotient; of integers rounded toward zero.", symbol="/")
 binary("floor_divide", "floordiv", _np_divided(numpy("floor_divide")), "The quotient rounded down.", symbol="//")
 binary(
@@ -197,8 +209,8 @@ binary(
     _np_divided(numpy("fmod")),
     "The remainder of a quotient rounded toward zero, with the dividend's sign.",
 )
-binary("maximum", "max", _chosen(True), "`x1 if x1 > x2 else x2`.")
-binary("minimum", "min", _chosen(False), "`x1 if x1 < x2 else x2`.")
+binary("maximum", _or_of_bools("max", "logical_or"), _chosen(True), "`x1 if x1 > x2 else x2`.", kinds=ANY)
+binary("minimum", _or_of_bools("min", "logical_and"), _chosen(False), "`x1 if x1 < x2 else x2`.", kinds=ANY)
 
 
 def _in_float64(function: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:

@@ -306,3 +306,20 @@ def test_a_diagonal_of_any_dtype_of_integers(kind: str) -> None:
     x, most = np.arange(12, dtype="float32").reshape(3, 4), 2
     for value in ("G.tril(x, k)", "G.triu(x, k)", "G.eye_like(x, k)"):
         run(f'x: G.Tensor((3, 4), "float32"), k: G.Prim("{kind}")', value, x, most)
+
+
+def test_products_and_extremes_of_bools() -> None:
+    a, b = np.array([[True, False, True], [False, False, True]]), np.array([True, True, False])
+    text = """
+@G.graph_func
+def f(x: G.Tensor((2, 3), "bool"), y: G.Tensor((3,), "bool")):
+    return (G.multiply(x, y), x * y, G.maximum(x, y), G.minimum(x, y))
+"""
+    made = parse(text)
+    for found in (interpret(made, a, b), build(made)(a, b)):
+        for one, wanted in zip(found, (a & b, a & b, a | b, a & b), strict=True):
+            assert one.dtype == bool
+            np.testing.assert_array_equal(one, wanted)
+    for call in ("G.add(x, y)", "x - y", "G.divide(x, y)"):
+        with pytest.raises(DiagnosticError, match="`x1` is a tensor of numbers, not of bool"):
+            parse(text.replace("(G.multiply(x, y), x * y, G.maximum(x, y), G.minimum(x, y))", call))
