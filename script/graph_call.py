@@ -30,7 +30,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
 from tirscript.ir.graph_ops.attrs import TOLD_DTYPES, index_map
-from tirscript.ir.graph_ops.foreign import find_op, is_foreign
+from tirscript.ir.graph_ops.foreign import SHAPE_NAMES, SHAPE_PLACES, find_op, is_foreign
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
@@ -126,6 +126,12 @@ class GraphCallLowering(GraphExprLowering):
         if is_foreign(entry):
             if args and type(args[-1]) is VDevice:  # TVM prints it by its name, and reads it without
                 kwargs["dst_vdevice"] = args.pop()
+            place = SHAPE_PLACES.get(entry.name)
+            if place is not None and place < len(args):
+                args[place] = self.listed_shape(args[place], nodes[place])
+            for name in SHAPE_NAMES if place is not None else ():
+                if name in kwargs:
+                    kwargs[name] = self.listed_shape(kwargs[name], node)
             values = tuple(self.leaf(arg, at) for arg, at in zip(args, nodes, strict=False))
             attrs = {name: self.foreign_attr(value, node) for name, value in kwargs.items()}
             return OpCall(entry, values, Attrs(attrs) if attrs else NO_ATTRS, span=self.span(node))
@@ -238,6 +244,12 @@ class GraphCallLowering(GraphExprLowering):
         if value is None or isinstance(value, (tuple, list, ShapeExpr)):
             return value
         return self.type_of_value(value, node)
+
+    def listed_shape(self, value: Any, node: ast.expr) -> Any:
+        """A list as the shape that it is where an operator takes one; anything else as it is."""
+        if not isinstance(value, (tuple, list)):
+            return value
+        return ShapeExpr(self.dimensions(value, node), span=self.span(node))
 
     def foreign_attr(self, value: Any, node: ast.expr) -> Any:
         """A named argument of an operator that is kept as it is."""

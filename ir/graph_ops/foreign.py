@@ -128,6 +128,9 @@ def find_op(name: str) -> GraphOp | None:
 # what is done with memory, and what says where a value is
 ALLOCATIONS = {"builtin.alloc_tensor": 0, "memory.alloc_tensor": 2, "vm.alloc_tensor": 2}  # where the shape stands
 STORAGE = ("memory.alloc_storage", "vm.alloc_storage")
+# where a list is a shape, which is a tuple elsewhere: the place of the argument, and its names
+SHAPE_PLACES = {**ALLOCATIONS, **dict.fromkeys(STORAGE, 0), "memory.view": 1}
+SHAPE_NAMES = ("shape", "size")
 ENDS = ("memory.kill_storage", "memory.kill_tensor", "vm.kill_object")
 PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to_vdevice")
 _PURE = {

@@ -33,6 +33,8 @@ BYTE = 8
 def parts(call: OpCall) -> tuple[GraphExpr | None, DType | None, GraphExpr | None]:
     """The shape, dtype and offset of a view; None for each that the call leaves away."""
     shape, begin = given(call, 1, "shape"), given(call, 3, "relative_byte_offset")
+    if type(begin) is int:  # by its name
+        begin = PrimValue(const(begin, INT64))
     return (
         shape if type(shape) is ShapeExpr or _is(shape, ShapeType) else None,
         dtype_of(given(call, 2, "dtype")),

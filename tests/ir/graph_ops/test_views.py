@@ -34,6 +34,8 @@ def main(x: R.Tensor(({length},), "float32")):
         ("R.memory.view(x, dtype='uint32')", 0, "uint32", (16,)),
         ("R.memory.view(x, R.shape([64]), R.dtype('uint8'))", 0, "uint8", (64,)),
         ("R.memory.view(x, R.shape([2, 4]), 'int64')", 0, "int64", (2, 4)),
+        ("R.memory.view(x, [2, 4], 'int64')", 0, "int64", (2, 4)),
+        ("R.memory.view(x, shape=(4,), relative_byte_offset=16)", 16, "float32", (4,)),
         ("R.memory.view(x, R.shape([3, 2]), 'float16', 2)", 2, "float16", (3, 2)),
         ("R.memory.view(x, R.shape([5]), 'int32', 3)", 3, "int32", (5,)),
         ("R.memory.view(x, R.shape([]), 'float64', R.prim_value(8))", 8, "float64", ()),
