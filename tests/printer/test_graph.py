@@ -294,3 +294,21 @@ class M:
     x = np.arange(4, dtype="float32").reshape(2, 2)
     for found in tirscript.interpret(again, x, np.array(True), entry="main"):
         assert (found == x.sum(1)).all()
+
+
+def test_dimensions_that_nothing_defines_are_declared() -> None:
+    made = parse(
+        """
+@G.graph_func(check_well_formed=False)
+def main(x: G.Tensor(("m",), "float32")):
+    n = T.int64()
+    k = T.int32()
+    y = G.call_dps_packed("f", (x,), out=G.Tensor((m, n), "float32"))
+    z = G.layout_transform(y, lambda i, j: (j, i))
+    w = G.call_dps_packed("f", (x,), out=G.Tensor((k, n), "float32"))
+    return w
+"""
+    )
+    for text in (script(made), script(made, dialect="tvm")):
+        assert structural_equal(parse(text), made, map_free_vars=True)
+    assert "    n = T.int64()\n    k = T.int32()\n" in script(made)
