@@ -541,7 +541,7 @@ def _package(name: str) -> Namespace:
     script = Namespace("script", names, "The script namespaces.")
     if ".script" in name:
         return script
-    parts = {"tir": T, "relax": _relax()} if name == "tvm" else {}
+    parts = {**dict.fromkeys(_TENSOR_PACKAGES, T), "relax": _relax(), "target": _target()} if name == "tvm" else {}
     return Namespace(name, {"script": script, **parts, **_DECORATOR_OBJECTS}, "The package.")
 
 
@@ -554,10 +554,21 @@ def _relax() -> Namespace:
     return GraphNamespace("relax", "", {**vars(G), **types, "op": G}, "TVM's package of graphs.")
 
 
+def _target() -> Namespace:
+    """`tvm.target.Target("llvm")`, as T spells it."""
+    return Namespace("tvm.target", {"Target": vars(T)["target"]}, "TVM's package of targets.")
+
+
 _TYPE_WORDS = ("Tensor", "Shape", "Tuple", "Object", "Prim")
+# TVM's packages of tensor programs, whose functions are those of T: `tvm.tirx.exp(x)`, and `tvm.tir.exp(x)` until 2025
+_TENSOR_PACKAGES = ("tir", "tirx", "s_tir")
 # what `from tvm import` may name: parts of TVM that text has no use for, and those that mean something here
-_OF_TVM_READ: dict[str, Callable[[], Namespace]] = {"relax": _relax, "script": lambda: _package("tvm.script")}
-_OF_TVM = (*_OF_TVM_READ, "ir", "tir", "tirx", "s_tir", "te", "topi", "arith", "dlight", "runtime", "target", "testing")
+_OF_TVM_READ: dict[str, Callable[[], Namespace]] = {
+    "relax": _relax,
+    "script": lambda: _package("tvm.script"),
+    **dict.fromkeys(_TENSOR_PACKAGES, lambda: T),
+}
+_OF_TVM = (*_OF_TVM_READ, "ir", "te", "topi", "arith", "dlight", "runtime", "target", "testing")
 
 
 _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
@@ -566,7 +577,7 @@ _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
     "ir_module": ir_module,
     "macro": macro,
 }
-T = Namespace(
+T: Namespace = Namespace(
     "T",
     tir_names({"prim_func": prim_func, "macro": macro, "inline": macro}),
     "The tensor language: operators, dtypes, loops, blocks and buffers.",

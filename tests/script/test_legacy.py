@@ -392,6 +392,16 @@ def test_what_headers_of_tvm_import_is_left_alone() -> None:
         program("B[0] = A[1]", header="from tvm import os\n" + HEADER)
 
 
+def test_packages_of_tvm_are_namespaces() -> None:
+    header = "import tvm\nfrom tvm import tirx\n" + HEADER
+    for call in ("tirx.exp(A[1])", "tvm.tirx.exp(A[1])", "tvm.tir.exp(A[1])", "tvm.s_tir.exp(A[1])"):
+        assert structural_equal(program(f"B[0] = {call}", header=header), ours("B[0] = T.exp(A[1])"))
+    body = 'T.func_attr({{"target": {}("cuda", host="llvm")}})\nB[0] = A[1]'
+    assert structural_equal(
+        program(body.format("tvm.target.Target"), header=header), program(body.format("T.target"), header=header)
+    )
+
+
 def test_a_symbolic_variable_of_a_module() -> None:
     signature = 'A: T.Buffer((M, M * 2), "float32")'
     made = program(
