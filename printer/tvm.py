@@ -48,7 +48,7 @@ from tirscript.ir.stmt import (
 from tirscript.ir.target import Target
 
 from .core import Dialect, refuse
-from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, call_function, condition, load, top
+from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, binder, call_function, condition, load, top
 from .graph import GRAPH_STMT_RULES, body, graph_function
 from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
@@ -337,6 +337,12 @@ def _reducer(p: Printer, node: CommReducer, prec: int) -> str:
         p.ops = outside
 
 
+def _data(p: Printer, node: BufferData, prec: int) -> str:
+    """`A.data`; TVM's scalars are elements, which have no address, of memory, which has one: `x.source.data`."""
+    name = binder(p, node.buffer, 0)
+    return f"{name}.source.data" if node.buffer.is_scalar else f"{name}.data"
+
+
 _EXPRS: dict[type, Any] = {
     **EXPR_RULES,
     **VALUE_RULES,
@@ -346,6 +352,7 @@ _EXPRS: dict[type, Any] = {
     CommReducer: _reducer,
     Const: _constant,
     BufferLoad: _load,
+    BufferData: _data,
     Ramp: _ramp,
     Broadcast: _broadcast,
     Let: _let,

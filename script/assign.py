@@ -19,7 +19,7 @@ from tirscript.ir.words import counted
 from .advice import element_of, matched
 from .call import _plain_type
 from .constant import ConstantLowering
-from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale
+from .context import FIRST, Abort, Pending, Poison, ScalarView, Stale, is_single
 from .expr import _BINARY_OPS, Method
 from .item_nodes import index_nodes
 from .meet import fit
@@ -73,14 +73,14 @@ class AssignLowering(ConstantLowering):
         stale = self.lookup(name)
         if type(stale) is Stale and type(stale.value) is not Pending:
             self.define(name, stale.value)
+        single = self.element_named(name)
+        if single is not None:
+            self.store_value(single, FIRST, value, node_value, node)
+            return
         self.check_assignable(name, target)
         place = self.lookup_scalar(name)
         if place is not None:
             self.store_value(place, (), value, node_value, node)
-            return
-        view = self.lookup(name)
-        if type(view) is ScalarView:
-            self.store_value(view.buffer, FIRST, value, node_value, node)
             return
         value = self.closed(value)
         if type(value) is TypeName and value.dtype.is_handle and isinstance(node_value, ast.Call):
@@ -139,6 +139,13 @@ class AssignLowering(ConstantLowering):
                 found = scope[name]
                 return found if isinstance(found, Buffer) and found.is_scalar else None
         return None
+
+    def element_named(self, name: str) -> Buffer | None:
+        """The buffer whose one element a name is: a scalar that was declared so, in TVM's text any of one element."""
+        found = self.lookup(name)
+        if type(found) is ScalarView:
+            return found.buffer
+        return found if self.theirs and is_single(found) else None
 
     def scope_of(self, name: str) -> dict[str, Any]:
         """The scope that holds a name."""
@@ -250,6 +257,7 @@ class AssignLowering(ConstantLowering):
         predicate: Expr | None = None,
     ) -> None:
         """Emit a store, with the conversions that a store makes."""
+        value = self.element(value, value_node)
         if isinstance(value, Buffer):
             raise self.whole(value, value_node, "copy it in a loop, element by element")
         to = access_dtype(buffer, indices)
@@ -285,14 +293,14 @@ class AssignLowering(ConstantLowering):
             raise self.fail("T021", "`@=` is not part of the language", node, hint="write the loops")
         target = node.target
         if isinstance(target, ast.Name):
-            self.check_assignable(target.id, target)
-            place = self.lookup_scalar(target.id)
-            indices: tuple[Expr, ...] = ()
+            place = self.element_named(target.id)
+            indices: tuple[Expr, ...] = () if place is None else FIRST
+            if place is None:
+                self.check_assignable(target.id, target)
+                place = self.lookup_scalar(target.id)
             view = self.lookup(target.id)
             if type(view) is Stale:
                 self.name_value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
-            if type(view) is ScalarView:
-                place, indices = view.buffer, FIRST
             if type(view) is Poison:
                 raise Abort(target)
             if place is None:

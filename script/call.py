@@ -72,7 +72,7 @@ class CallLowering(PythonCallLowering):
                 raise self.fail("T022", f"`T.{function.name}` does not stand in an expression", node, hint=hint)
             return rule(self, node)
         if cls is DialectFunction:
-            args, kwargs = self.arguments(node)
+            args, kwargs = self.arguments(node, self.operand)
             try:
                 return self.placed(function(*args, **kwargs), node)
             except DiagnosticError as problem:
@@ -210,6 +210,7 @@ class CallLowering(PythonCallLowering):
             args = [BufferData(arg) if type(arg) is Buffer else arg for arg in args]
         if self.theirs and entry.name == "address_of":
             args = [first_element(arg) if isinstance(arg, Buffer) else arg for arg in args]
+        args = [self.element(arg, node) for arg in args]
         for at, arg in enumerate(args):
             if type(arg) is BufferLoad or not isinstance(arg, Buffer):
                 continue
@@ -257,7 +258,7 @@ class CallLowering(PythonCallLowering):
             return self._handle(name, args, kwargs, node)
         if len(args) != 1 or kwargs:
             raise self.fail("T032", f"`T.{name.name}` takes one value", node)
-        value = args[0]
+        value = self.element(args[0], place)
         if isinstance(value, Buffer):
             raise self.whole(value, place)
         if isinstance(value, str):
@@ -406,9 +407,9 @@ class CallLowering(PythonCallLowering):
 
     def _ramp(self, node: ast.Call) -> Expr:
         base, stride, lanes = self.form_arguments(node, "ramp", ("base", "stride", "lanes"))
-        first = as_expr(base)
+        first = as_expr(self.element(base, node))
         try:
-            step = as_expr(stride, first.dtype)
+            step = as_expr(self.element(stride, node), first.dtype)
         except DiagnosticError as problem:
             raise self.located(problem, argument_place(node, 1, "stride")) from None
         if step.dtype is not first.dtype:
@@ -417,7 +418,7 @@ class CallLowering(PythonCallLowering):
 
     def _broadcast(self, node: ast.Call) -> Expr:
         value, lanes = self.form_arguments(node, "broadcast", ("value", "lanes"))
-        scalar = as_expr(value)
+        scalar = as_expr(self.element(value, node))
         if scalar.dtype is VOID:
             raise self.fail("T104", "void has no values", node)
         return Broadcast(scalar, *self._lanes(lanes, node), span=self.span(node))

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Expr
+from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.op import OPS, Op, convert, unify
 
+from .context import FIRST, is_single
 from .meet import fit
 from .plain import PlainLowering
 
@@ -54,7 +55,7 @@ class ChoiceLowering(PlainLowering):
     def open_value(self, node: ast.expr) -> Any:
         """What `value` gives, or the Choice that a syntax node is."""
         rule = self.open_rules.get(type(node))
-        return self.value(node) if rule is None else rule(self, node)
+        return self.operand(node) if rule is None else rule(self, node)
 
     def open_conditional(self, node: ast.IfExp) -> Any:
         """`a if c else b`."""
@@ -95,6 +96,16 @@ class ChoiceLowering(PlainLowering):
         choice = Choice(entry, args, node, nodes)
         literal = all(type(args[at]) in (int, float, Choice) for at in choice.places())
         return choice if literal and not self.theirs else self.operator(entry, args, node, nodes)
+
+    def element(self, value: Any, node: ast.AST) -> Any:
+        """What stands for a value where a value is meant: in TVM's text a buffer of one element is that element."""
+        if self.theirs and is_single(value):
+            return BufferLoad(value, FIRST, span=self.span(node))
+        return value
+
+    def operand(self, node: ast.expr) -> Any:
+        """What a syntax node means where a value is meant."""
+        return self.element(self.value(node), node)
 
     def operands(self, left: Any, right: Any) -> tuple[Any, Any]:
         """Two operands; of choices alone each has the dtype of its own literals."""

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.dtype import INT64, DType, scalar_names
-from tirscript.ir.expr import BufferLoad, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, Expr, Var, const, is_const
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
 from tirscript.ir.words import call_it
@@ -54,6 +54,11 @@ class Stale:
 
 class Round(dict[str, Any]):
     """The scope of what is written out while parsing, once for each item: what it assigns to names around it stays."""
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is a buffer of one element, whose name alone means that element in TVM's text since 2026."""
+    return type(value) is Buffer and len(value.shape) == 1 and is_const(value.shape[0], 1)
 
 
 class ScalarView:

@@ -137,6 +137,9 @@ class DialectLowering(StmtLowering):
         args, kwargs = self.arguments(call)
         if kwargs.pop("layout", None) is not None or kwargs or not args:
             raise self.fail("T032", "`view` takes the new shape or dtype", call, hint="C = A.view(4, 4)")
+        data = BufferData(buffer)
+        if buffer.is_scalar:  # which is memory of one element to TVM
+            buffer = buffer.replace(shape=(const(1),), scope="local")
         kind, offset = buffer.dtype, buffer.elem_offset
         if len(args) == 1 and isinstance(args[0], (str, TypeName, DType)):
             kind = self.dtype_of(args[0], call)
@@ -155,7 +158,7 @@ class DialectLowering(StmtLowering):
             allocated_addr=buffer.allocated_addr,
         ).replace(layout="view")
         self.define(target.id, made)
-        self.emit(DeclBuffer(made, BufferData(buffer), span=self.span(node)))
+        self.emit(DeclBuffer(made, data, span=self.span(node)))
 
     def _recast(self, buffer: Buffer, kind: DType, call: ast.Call) -> tuple[tuple[Any, ...], Any]:
         """The shape and offset of a buffer's memory as elements of another dtype."""

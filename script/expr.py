@@ -94,7 +94,7 @@ class ExprLowering(ChoiceLowering):
 
     def expr(self, node: ast.expr, to: DType | None = None) -> Expr:
         """The IR expression that a node means; a bare number takes dtype `to`, or int32, float32 or bool alone."""
-        value = self.value(node)
+        value = self.operand(node)
         if isinstance(value, Expr):
             return value
         if type(value) is TypeName:
@@ -110,7 +110,7 @@ class ExprLowering(ChoiceLowering):
 
     def condition(self, node: ast.expr) -> Any:
         """A condition: a bool expression, or a Python value that decides while parsing."""
-        value = truth(self.value(node)) if self.theirs else self.value(node)
+        value = truth(self.operand(node)) if self.theirs else self.value(node)
         if isinstance(node, ast.Tuple):
             both = len(node.elts) == 2 and isinstance(node.elts[1], (ast.Constant, ast.JoinedStr))
             hint = 'no brackets around both: `assert cond, "message"`' if both else "write the condition alone"
@@ -185,7 +185,7 @@ class ExprLowering(ChoiceLowering):
         return self.placed(made, node)
 
     def _unary(self, node: ast.UnaryOp) -> Any:
-        operand = self.value(node.operand)
+        operand = self.operand(node.operand)
         if isinstance(operand, Expr):
             if isinstance(node.op, ast.UAdd):
                 return operand
@@ -276,6 +276,8 @@ class ExprLowering(ChoiceLowering):
             owner = self.value(node.value)
         if type(owner) is BufferLoad and owner.buffer.scope == "scalar" and node.attr not in ("dtype", "astype"):
             owner = owner.buffer
+        if self.theirs and node.attr == "source" and type(owner) in (BufferLoad, Buffer):
+            return owner if type(owner) is Buffer else owner.buffer  # TVM's word for what an element is of
         return self.attribute(owner, node.attr, node)
 
     def _hides_namespace(self, name: str, owner: Any, node: ast.Attribute) -> None:

@@ -10,6 +10,7 @@
 | such a block without bindings | the loops around it are their values, or loops of its own where there are none |
 | `@tvm.script.tir`, `ty.handle` | `@T.prim_func`, `@I.ir_module`; `T.handle` |
 | `with T.let("x", value) as x:`, `x = T.bind(value)` | `x = value` |
+| `x = T.bind(value, T.handle("float32"))` | `x: T.let[T.handle("float32")] = value` |
 | `with T.Assert(c, "words"):`, `with T.While(c):` | `assert`, `while` |
 | `T.evaluate(T.call_intrin("float32", "tir.exp", x))` | `T.exp(x)` |
 | `with T.attr(i, "pragma_unroll_explicit", 1): for i in range(4):` | `with T.attr(0, "pragma_unroll_explicit", 1):` |
@@ -35,7 +36,7 @@ from tirscript.ir.words import call_it, counted, words
 from .block import BlockFrame
 from .call import _VALUE_FORMS
 from .launch import LaunchLowering
-from .namespace import BufferType, Form
+from .namespace import BufferType, Form, LetType, TypeName
 
 
 class AxisDomain:
@@ -72,6 +73,11 @@ class LegacyLowering(LaunchLowering):
         self.definition_forms["match_buffer"](self, target, self.buffer_arguments("match_buffer", call), call, node)
 
     def _bound_value(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
+        kind = self.value(call.args[1]) if len(call.args) == 2 else None
+        if isinstance(kind, TypeName) and not call.keywords:
+            declared = ast.copy_location(ast.AnnAssign(target, call.args[1], call.args[0], 1), node)
+            self._let_binding(target, LetType(kind.dtype), declared)
+            return
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.bind` binds one value to the name", call, hint="x = value")
         value = self.expr(call.args[0])

@@ -18,19 +18,23 @@ def difference(upper: Any, lower: Any) -> int | None:
 
 def scalable_length(upper: Any, lower: Any) -> int | None:
     """The lanes of `lower : lower + T.vscale() * lanes`, to be multiplied by vscale."""
-    if type(lower) in (int, Const) and int(getattr(lower, "value", lower)) == 0:
+    start = lower.value if type(lower) is Const else lower
+    if start == 0:
         return vscale_factor(upper)
-    if type(upper) is Call and upper.op.name == "add" and upper.args[0] == lower:
-        return vscale_factor(upper.args[1])
-    return None
+    if type(upper) is not Call or upper.op.name != "add":
+        return None
+    first = upper.args[0]
+    return vscale_factor(upper.args[1]) if (first.value if type(first) is Const else first) == start else None
 
 
 def vscale_factor(value: Any) -> int | None:
-    """n of `T.vscale() * n`."""
-    if type(value) is Call and value.op.name == "mul":
-        for factor, vscale in (value.args, value.args[::-1]):
-            if type(vscale) is Call and vscale.op.name == "vscale" and type(factor) is Const:
-                return int(factor.value)
+    """n of `T.vscale() * n`, the product of several numbers where they stand there."""
+    if type(value) is not Call or value.op.name != "mul":
+        return None
+    for factor, vscale in (value.args, value.args[::-1]):
+        if type(factor) is Const and type(vscale) is Call:
+            of = 1 if vscale.op.name == "vscale" else vscale_factor(vscale)
+            return None if of is None else of * int(factor.value)
     return None
 
 

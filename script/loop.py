@@ -154,7 +154,7 @@ class LoopLowering(BodyLowering):
 
     def bounds(self, nodes: list[ast.expr], call: ast.Call) -> tuple[Expr, Expr, Expr | None]:
         """Start, stop and step of a loop, of one integer dtype."""
-        given = [self.bound(self.value(item), item) for item in nodes]
+        given = [self.bound(self.operand(item), item) for item in nodes]
         try:
             exprs = unify(OPS["add"], together(given) if self.theirs else given)
         except DiagnosticError as problem:

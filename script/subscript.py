@@ -139,13 +139,14 @@ class SubscriptLowering(ExprLowering):
                 message = f"the bound {bound} of a slice of `{buffer.name}` is negative: indices do not wrap around"
                 raise self.fail("T113", message, place or node, hint=f"count from the start: write {count}")
         length = difference(upper, lower)
-        scalable = scalable_length(upper, lower) if length is None and step == 1 else None
-        if scalable is not None:
+        scalable = scalable_length(upper, lower) if length is None and step > 0 else None
+        if scalable is not None and scalable % step == 0:
+            scalable //= step
             if not 0 < scalable <= MAX_LANES:
                 message = f"this slice has {scalable} times vscale elements; a vector has 1 to {MAX_LANES}"
                 raise self.fail("T022", message, node)
             base = as_expr(lower)
-            return Ramp(base, const(1, base.dtype), scalable, True, span=self.span(node))
+            return Ramp(base, const(step, base.dtype), scalable, True, span=self.span(node))
         if length is None:
             raise self.fail(
                 "T022",

@@ -87,7 +87,7 @@ THEIRS = {
     "preflattened_buffer": "the shape of a parameter before it was flattened",
     "buffer_decl": "a buffer; `T.decl_buffer` of ours",
     "match_buffer_region": "`T.match_buffer` of a region",
-    "bind": "`x = T.bind(value)` or `T.bind(value, var=x)`, a binding; or `T.bind(vi, i)`, the value of an axis",
+    "bind": "`x = T.bind(value)`, also with a type or `var=x`, a binding; or `T.bind(vi, i)`, the value of an axis",
     "reduce_axis": "the domain of an axis of a block: `T.axis.reduce(16, k)` of ours",
     "scan_axis": "the domain of an axis of a block: `T.axis.scan(16, k)` of ours",
     "opaque_axis": "the domain of an axis of a block: `T.axis.opaque(16, k)` of ours",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.script import function, mistakes
 
+import tirscript
 from tirscript.ir import (
     Assert,
     Attr,
@@ -189,6 +191,96 @@ def test_views_of_another_dtype() -> None:
     ):
         with pytest.raises(DiagnosticError, match=message if message != "T.view" else None):
             theirs(f"{head}    C = {text}\n    A[0, 0] = T.float16(1)\n")
+
+
+def test_a_buffer_of_one_element_by_its_name_is_that_element() -> None:
+    signature = 'def f(A: T.Buffer((1,), "float32"), B: T.Buffer((8,), "float32"), n: T.Buffer((1,), "int32")):\n'
+    written = [
+        "A = T.float32(0.0)",
+        "for i in range(n):",
+        "    A = A + B[i] * -A",
+        "    B[n] = T.exp(A)",
+        "if n > 2 and not n == 5:",
+        '    A = T.Cast("float32", n)',
+        "B[0:2] = T.Broadcast(A, 2)",
+        "n += 1",
+        "while n:",
+        "    n = n // 2",
+        'T.call_extern("int32", "g", A.source.data, T.address_of(A))',
+    ]
+    plain = [
+        "A[0] = T.float32(0.0)",
+        "for i in range(n[0]):",
+        "    A[0] = A[0] + B[i] * -A[0]",
+        "    B[n[0]] = T.exp(A[0])",
+        "if n[0] > 2 and not n[0] == 5:",
+        '    A[0] = T.Cast("float32", n[0])',
+        "B[0:2] = T.Broadcast(A[0], 2)",
+        "n[0] += 1",
+        "while n[0]:",
+        "    n[0] = n[0] // 2",
+        'T.call_extern("int32", "g", A.data, T.address_of(A[0]))',
+    ]
+    one, other = (theirs(signature + "".join(f"    {line}\n" for line in lines)) for lines in (written, plain))
+    assert structural_equal(one, other)
+    with pytest.raises(DiagnosticError, match="the whole buffer `B` is not a value"):
+        theirs(f"{signature}    A = B\n")
+    with pytest.raises(DiagnosticError, match="cannot be assigned as a whole"):
+        theirs(f"{signature}    B = A\n")
+    for text in ("A = 1.0", "B[0] = A", "B[0] = A + 1.0"):  # ours has other words for that
+        with pytest.raises(DiagnosticError, match=r"as a whole|is not a value"):
+            parse(f"@T.prim_func\n{signature}    {text}\n")
+
+
+def test_the_memory_of_a_scalar_has_an_address_and_views() -> None:
+    found = theirs(
+        """def f(A: T.Buffer((4,), "uint8"), B: T.Buffer((2,), "float32")):
+    x: T.float32 = T.float32(1.5)
+    D = x.view("uint8")
+    for i in range(4):
+        A[i] = D[i]
+    E = T.decl_scalar(T.float32, data=x.source.data, elem_offset=0, scope="local")
+    E = E * T.float32(2)
+    W = x.view(1, 1)
+    B[0] = x
+    B[1] = W[0, 0]
+"""
+    )
+    for dialect in ("tirscript", "tvm"):
+        assert structural_equal(parse(found.script(dialect=dialect)), found)
+    assert 'data=x.source.data, scope="local"' in found.script(dialect="tvm")
+    for run in (found_by_interpreter(found), tirscript.build(found)):
+        a, b = np.zeros(4, dtype="uint8"), np.zeros(2, dtype="float32")
+        run(a, b)
+        assert a.tobytes() == np.float32(1.5).tobytes()
+        assert b.tolist() == [3.0, 3.0]
+
+
+def found_by_interpreter(func: PrimFunc) -> Any:
+    return lambda *arrays: tirscript.interpret(func, *arrays)
+
+
+def test_slices_times_vscale() -> None:
+    head = 'def f(A: T.Buffer((200,), "float32")):\n'
+    value = "T.Broadcast(T.float32(1), T.vscale() * 4)"
+    for piece, ramp in (
+        ("11:11 + T.vscale() * 4 * 2:2", "T.Ramp(11, 2, T.vscale() * 4)"),
+        ("0:T.vscale() * 8:2", "T.Ramp(0, 2, T.vscale() * 4)"),
+        ("3:3 + 4 * T.vscale()", "T.Ramp(3, 1, T.vscale() * 4)"),
+    ):
+        assert structural_equal(theirs(f"{head}    A[{piece}] = {value}\n"), theirs(f"{head}    A[{ramp}] = {value}\n"))
+    for piece in ("4:3 + T.vscale() * 4", "0:T.vscale() * 4:3"):
+        with pytest.raises(DiagnosticError, match="the length of this slice is not known"):
+            theirs(f"{head}    A[{piece}] = {value}\n")
+
+
+def test_a_binding_says_its_type() -> None:
+    head = 'def f(A: T.Buffer((4,), "float32")):\n'
+    rest = '    B = T.decl_buffer((4,), "float32", data=p)\n    B[0] = T.float32(1)\n'
+    bound = theirs(f'{head}    p = T.bind(T.address_of(A[0]), T.handle("float32"))\n{rest}')
+    assert structural_equal(bound, theirs(f'{head}    p: T.let[T.handle("float32")] = T.address_of(A[0])\n{rest}'))
+    with pytest.raises(DiagnosticError, match="binds one value"):
+        theirs(f"{head}    p = T.bind(T.address_of(A[0]), 1)\n")
 
 
 def test_a_reduction_over_threads_writes_its_results() -> None:
