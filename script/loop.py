@@ -245,7 +245,7 @@ class LoopLowering(BodyLowering):
             if isinstance(arg, ast.Starred):
                 extents += [(self.bound(value, arg), arg) for value in self.unpacked(arg)]
             else:
-                extents.append((self.bound(self.value(arg), arg), arg))
+                extents.append((self.bound(self.operand(arg), arg), arg))
         targets = self.loop_targets(node.target, len(extents))
         if len(targets) != len(extents) or (not extents and not isinstance(node.target, (ast.Tuple, ast.List))):
             counts = f"{counted(len(extents), 'extent')} for {counted(len(targets), 'variable')}"

@@ -82,7 +82,7 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
         message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
     if message.startswith("cannot assign to function call"):  # of which Python thinks that `==` was meant
         message = "a call cannot be assigned"
-    hint = _syntax_hint(message) or _foreign_hint(text)
+    hint = _pasted_hint(source.text, text) or _syntax_hint(message) or _foreign_hint(text)
     if message == "invalid syntax" and text[span.column :].partition("#")[0].rstrip() == ":" and _is_open(text):
         hint = "check the parentheses: one before this `:` is open"
     return error("T001", message, span, hint=hint)
@@ -92,6 +92,17 @@ def _is_open(line: str) -> bool:
     """Whether a line opens more brackets than it closes."""
     code = re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", line)
     return sum(map(code.count, "([{")) > sum(map(code.count, ")]}"))
+
+
+def _pasted_hint(text: str, line: str) -> str | None:
+    """What else came with a program that was copied out of a session, a file or a message."""
+    if line.lstrip().startswith((">>>", "... ", "In [")):
+        return "take the prompts at the start of the lines away"
+    if line.strip() and not line.strip().strip("^"):
+        return "take this line away, with which a message pointed at the one above"
+    if all(row[:1] in ("", " ", "\t") for row in text.split("\n")):
+        return "all lines are indented: `textwrap.dedent(text)` takes that away"
+    return None
 
 
 def _bytes(text: str, characters: int) -> int:

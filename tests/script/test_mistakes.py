@@ -195,6 +195,23 @@ def test_mistakes_around_functions(text: str, code: str, message: str) -> None:
     assert message in caught.value.diagnostics[0].message
 
 
+def test_what_comes_with_copied_text_is_named() -> None:
+    kernel = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    for i in range(4):\n        A[i] = 1.0\n'
+    pointed = kernel.replace("range(4):\n", "range(4):\n    ^^^^^^^^^^^^^^^^^^^\n")
+    prompted = ">>> " + kernel.rstrip("\n").replace("\n", "\n... ")
+    for text, hint in (
+        (textwrap.indent(kernel, "    "), "all lines are indented"),
+        (pointed, "a message pointed at the one above"),
+        (prompted, "take the prompts"),
+        (kernel.replace("        A", "      A[0] = 1.0\n        A"), "check the indentation of this line"),
+    ):
+        with pytest.raises(DiagnosticError) as caught:
+            parse(text)
+        (found,) = caught.value.diagnostics
+        assert found.code == "T001"
+        assert hint in (found.hint or "")
+
+
 ALL_AT_ONCE = """
 A[16] = 1.0
 A[0] = T.exq(A[-1])
