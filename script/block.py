@@ -10,11 +10,24 @@ from tirscript.ir.attributes import attribute_problem
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
 from tirscript.ir.dtype import INT32, DType
-from tirscript.ir.expr import BufferLoad, BufferRegion, Call, CommReducer, Const, Expr, Ramp, Range, Var, const
+from tirscript.ir.expr import (
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    Call,
+    CommReducer,
+    Const,
+    Expr,
+    Ramp,
+    Range,
+    Var,
+    const,
+)
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
-from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Block, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Bind, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
 from tirscript.ir.words import counted, words
 
@@ -71,6 +84,8 @@ class BlockLowering(BufferLowering):
             frame = self.block
         finally:
             self.block, self.fixed = outer, fixed
+        if self.theirs:
+            body = self._lifted(body, frame)
         self.emit(
             Block(
                 plain_string(args[0]) if args else "",
@@ -84,6 +99,26 @@ class BlockLowering(BufferLowering):
                 span=self.span(node),
             )
         )
+
+    def _lifted(self, body: tuple[Stmt, ...], frame: BlockFrame) -> tuple[Stmt, ...]:
+        """A block's body without the buffers that its regions name, which stand in front of the block then.
+
+        TVM printed a buffer over memory from elsewhere where it is used first, in the block and above its regions.
+        """
+        named = {region.buffer for region in (*(frame.reads or ()), *(frame.writes or ()))}
+        own = {axis.var for axis in frame.axes} | {stmt.var for stmt in body if isinstance(stmt, Bind)}
+        made = {stmt.buffer for stmt in body if isinstance(stmt, (AllocBuffer, DeclBuffer))}
+        kept: list[Stmt] = []
+        for stmt in body:
+            if (
+                type(stmt) is DeclBuffer
+                and stmt.buffer in named
+                and not any(node in own or (type(node) is BufferData and node.buffer in made) for node in walk(stmt))
+            ):
+                self.emit(stmt)
+            else:
+                kept.append(stmt)
+        return tuple(kept)
 
     def nested(self, inner: Callable[[], None]) -> tuple[Stmt, ...]:
         """What `inner` lowers, as a body of its own."""

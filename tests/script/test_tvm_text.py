@@ -283,6 +283,20 @@ def test_a_binding_says_its_type() -> None:
         theirs(f"{head}    p = T.bind(T.address_of(A[0]), 1)\n")
 
 
+def test_a_buffer_that_regions_name_stands_in_front_of_their_block() -> None:
+    head = 'def f(A: T.Buffer((16,), "float32"), B: T.Buffer((4, 4), "float32")):\n    for i in range(16):\n'
+    made = "B_1 = T.Buffer((16,), data=B.data)\n"
+    block = '        with T.sblock("b"):\n            vi = T.axis.spatial(16, i)\n'
+    regions = "            T.reads(A[vi])\n            T.writes(B_1[vi])\n            B_1[vi] = A[vi]\n"
+    within, before = (
+        theirs(text) for text in (f"{head}{block}{' ' * 12}{made}{regions}", f"{head}{' ' * 8}{made}{block}{regions}")
+    )
+    assert structural_equal(within, before)
+    of_axis = "            B_1 = T.decl_buffer((16,), data=B.data, elem_offset=vi)\n"
+    with pytest.raises(DiagnosticError, match="outside of its scope"):
+        theirs(head + block + of_axis + regions)
+
+
 def test_a_reduction_over_threads_writes_its_results() -> None:
     found = theirs(
         'def f(A: T.Buffer((4,), "float32")):\n    t = T.alloc_local((1,), "float32")\n'
