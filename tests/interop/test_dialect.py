@@ -193,6 +193,34 @@ def test_results(tvm: Any, corpus: list[tuple[str, str]]) -> None:
     assert ran > 0.5 * min(RUNS, len(candidates))
 
 
+ONE_ELEMENT = """@T.prim_func
+def f(A: T.Buffer((1,), "float32"), B: T.Buffer((8,), "float32"), n: T.Buffer((1,), "int32")):
+    x = T.alloc_buffer((1,), "float32", scope="local")
+    x[0] = A[0]
+    for i in range(n[0]):
+        x[0] = x[0] + B[i]
+    if x[0] > T.float32(2) and n[0] < 4:
+        A[0] = T.max(x[0], T.Cast("float32", n[0]))
+    B[n[0]] = T.exp(x[0])
+    B[0:2] = T.Broadcast(x[0], 2)
+    bits = T.decl_buffer((4,), "uint8", data=x.data, scope="local")
+    bits[0] = T.uint8(1)
+    same = T.decl_buffer((1,), "float32", data=x.data, scope="local")
+    same[0] = x[0] * T.float32(2)
+    T.evaluate(T.call_extern("int32", "g", x.data, T.address_of(A[0]), A.data))
+    B[T.Ramp(1, 2, 4 * T.vscale())] = T.Broadcast(T.float32(1), 4 * T.vscale())
+"""
+
+
+def test_memory_of_one_element(tvm: Any) -> None:
+    """TVM prints such memory by names alone, which it does not read: what we read of that is what it printed."""
+    theirs = tvm.ask("parse", ONE_ELEMENT)["text"]
+    assert "A = T.max(x, " in theirs and "x.source.data" in theirs
+    ours = parse(theirs)
+    assert structural_equal(parse(ours.script()), ours)
+    assert tvm.ask("equal", ONE_ELEMENT, headless(ours.script(dialect="tvm"))) == {"equal": True}
+
+
 def test_scheduled_for_a_gpu(tvm: Any, corpus: list[tuple[str, str]]) -> None:
     """What dlight makes for a GPU computes, its threads run as loops, what TVM computes of the function before.
 
