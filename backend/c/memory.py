@@ -26,8 +26,8 @@ from tirscript.ir import (
 )
 from tirscript.ir.dtype import INT64
 
-from ..llvm.memory import constant_size
 from ..llvm.state import FRAME_BUFFER, FRAME_TOTAL, Limit, internal
+from ..llvm.temporaries import constant_size
 from .code import CHOICE, ORDER, PLUS, TIMES, UNARY, Code, binary, cast, choice, within
 from .types import c_type, declared, literal, number, pointer
 from .view_limits import check_limit, limit_of

@@ -94,6 +94,10 @@ class ModuleText:
         return "\n".join(parts) + "\n"
 
 
+# in an instruction that every way out of a function ends with, the number of the way
+WAY = "{way}"
+
+
 class _Exit(Struct, frozen=True):
     """A block on the way out of a function: its label, and the (status, label) pairs that come in."""
 
@@ -112,7 +116,7 @@ class FunctionText:
         self.label = "entry"
         self.terminated = False
         self.prologue: list[str] = []  # lines before the first block, where the frame is made
-        self.before_return: list[str] = []  # instructions that every way out ends with
+        self.before_return: list[str] = []  # instructions that every way out ends with, `WAY` for its number
         self.fails = False  # whether it may return anything but 0
         self._exits: dict[tuple[str, ...], _Exit] = {}
         self._count = 0
@@ -256,7 +260,8 @@ class FunctionText:
         lines = [*self.lines, *self._written_exits()]
         if self.before_return:
             last = "".join(f"  {text}\n" for text in self.before_return)
-            lines = [last + line if line.startswith("  ret ") else line for line in lines]
+            ways = enumerate(lines)
+            lines = [last.replace(WAY, str(at)) + line if line.startswith("  ret ") else line for at, line in ways]
         start = ["entry:", *self.allocas]
         if self.prologue:
             start = ["frame:", *self.allocas, *self.prologue, "  br label %entry", "entry:"]

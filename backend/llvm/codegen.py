@@ -21,7 +21,6 @@ from .builder import FunctionText
 from .convert import convert
 from .expr import EXPRS, WIDE
 from .ops import is_cheap_op
-from .quotients import Divisor
 from .ranges import Ranges
 from .sites import ERROR_TYPE, VALUES, Report, Site
 from .state import FAILED, FRAME_TOTAL, ModuleState, Place, Targets
@@ -49,6 +48,7 @@ class Codegen:
         self.depth = "%depth" if recursive else "0"  # how deep this call is nested in calls of its cycle
         self.frame = FRAME_TOTAL - RECURSIVE_FRAME if recursive else 0  # bytes that are taken
         self.blocks: list[str] = []  # of the heap, in the order of their allocation
+        self.kept: dict[Buffer, str] = {}  # where the address of a buffer that a loop allocates once is
         self.scopes: list[list[str]] = []
         self.loops: list[Targets] = []
         self.loop_vars: list[Var] = []
@@ -56,7 +56,7 @@ class Codegen:
         self.copies = 1  # of the code now written, by unrolled loops around it
         self.in_part = False  # of a parallel loop, in a function of its own
         self.nontemporal = False  # whether stores go past the caches
-        self.divisor: Divisor | None = None  # of the loop under way that divides by what stays the same
+        self.steady: tuple[tuple[Expr, Expr], ...] = ()  # what the innermost loop divides by in all iterations
         self.debug = state.debug
         self.flags = fast_math_flags(func)
         self.math = vector_math.mode(func)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from . import streams, strided, temporaries
 from .builder import mangle
 from .sites import Report
 from .state import FRAME_BUFFER, FRAME_TOTAL, Limit, Place, internal
-from .symbols import ALLOCATE
+from .temporaries import constant_size
 from .types import lane_bytes, memory_scalar, memory_type, scalar_type, splat, value_type, vector
 from .view_limits import check_limit, limit_of
 
@@ -323,7 +322,7 @@ def load(g: Codegen, expr: BufferLoad) -> str:
             ]
             value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
     elif at.stride == "0" and expr.buffer.dtype.lanes == 1:
-        value = strided.shared(g, at, at.predicate is None or _is_there(g, expr))
+        value = strided.shared(g, at, at.predicate is None or all_lanes_there(g, expr))
     elif (near := strided.load(g, at)) is not None:
         value = near
     else:
@@ -349,7 +348,7 @@ def load(g: Codegen, expr: BufferLoad) -> str:
     return value
 
 
-def _is_there(g: Codegen, expr: BufferLoad) -> bool:
+def all_lanes_there(g: Codegen, expr: BufferLoad) -> bool:
     """Whether the element that all lanes load is in its buffer, whichever of them do."""
     places = [index.value if type(index) is Broadcast else index for index in expr.indices]
     return all(g.ranges.inside(place, size) for place, size in zip(places, expr.buffer.shape, strict=True))
@@ -458,89 +457,27 @@ def allocate(g: Codegen, stmt: AllocBuffer) -> None:
     planned = temporaries.slot_of(g, buffer, _needs_block) if slot is None else None
     if planned is not None:
         slot = temporaries.block(g, planned, buffer)
-    if slot is None:
-        if size is not None:
-            # what 64 bits cannot count would wrap to a small size, and be written far beyond its end
-            size_text = str(min(-(-max(1, size) // align) * align, (1 << 63) - align))
-        else:
-            elements = _elements(g, buffer)
-            bytes_ = g.b.op(f"mul i64 {elements}, {buffer.dtype.itemsize}")
-            padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
-            fitting = g.b.op(f"and i64 {padded}, {-align}")
-            # as above; a double counts what 64 bits cannot
-            number = _elements_counted(g, buffer)
-            message = f"the buffer `{buffer.name}` has a negative number of elements"
-            none_or_more = g.b.op(f"fcmp oge double {number}, 0.0")
-            g.check(none_or_more, "memory", message, lambda: [Report("elements", elements, INT64)])
-            counted = g.b.op(f"fcmp olt double {number}, {float((1 << 62) // buffer.dtype.itemsize)!r}")
-            size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
-        temporaries.declare_heap(g)
-        slot = g.b.call("ptr", f"@{ALLOCATE}", [("i64", str(align)), ("i64", size_text)])
-        got = g.b.op(f"icmp ne ptr {slot}, null")
-        g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
+    if slot is None and _stays(g, buffer):
+        slot = temporaries.kept(g, buffer, lambda: temporaries.from_heap(g, buffer, align))
+    elif slot is None:
+        slot = temporaries.from_heap(g, buffer, align)
         g.scopes[-1].append(slot)
     enter_buffer(g, buffer, slot, align, buffer)
+
+
+def _stays(g: Codegen, buffer: Buffer) -> bool:
+    """Whether a buffer is in a loop that allocates it again and again, always of one size."""
+    if not g.loops:
+        return False
+    known = {*g.func.symbols, *g.func.params}
+    size = (*buffer.shape, *(buffer.strides or ()), *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
+    return all(type(node) in (Const, Call) or node in known for node in walk(size))
 
 
 def _needs_block(buffer: Buffer) -> tuple[int, int] | None:
     """The bytes and the alignment of the block of a buffer; None where it needs none."""
     size, align = constant_size(buffer), max(HEAP_ALIGN, buffer.align)
     return None if size is None or size <= FRAME_BUFFER else (-(-size // align) * align, align)
-
-
-def constant_size(buffer: Buffer) -> int | None:
-    """The bytes from the data pointer to the end of the last element; None where they are not numbers."""
-    dims = buffer.constant_shape()
-    if dims is None or (buffer.elem_offset is not None and type(buffer.elem_offset) is not Const):
-        return None
-    offset = int(buffer.elem_offset.value) if type(buffer.elem_offset) is Const else 0
-    if buffer.strides is None:
-        return (math.prod(dims) + offset) * buffer.dtype.itemsize
-    strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
-    if len(strides) < len(dims):
-        return None
-    last = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
-    return (max(0, last) + 1 + offset) * buffer.dtype.itemsize
-
-
-def _elements(g: Codegen, buffer: Buffer) -> str:
-    """How many elements a buffer of dynamic size spans, where 64 bits can count them; nothing is promised of that."""
-    total = "1"
-    for at, dim in enumerate(buffer.shape):
-        size = g.wide(dim)
-        if buffer.strides is not None:
-            last = g.b.op(f"add i64 {size}, -1")
-            span = g.b.op(f"mul i64 {last}, {g.wide(buffer.strides[at])}")
-            total = g.b.op(f"add i64 {total}, {span}")
-        else:
-            total = g.b.op(f"mul i64 {total}, {size}")
-    return total if buffer.elem_offset is None else g.b.op(f"add i64 {total}, {g.wide(buffer.elem_offset)}")
-
-
-_COUNTED = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
-
-
-def _elements_counted(g: Codegen, buffer: Buffer) -> str:
-    """How many elements a buffer of dynamic size spans, about, as a double, which does not wrap.
-
-    A lowered shape is the product of dimensions, which may have wrapped: its factors are counted.
-    """
-
-    def counted(expr: Expr) -> str:
-        if type(expr) is Call and expr.op.name in _COUNTED:
-            first, second = map(counted, expr.args)
-            return g.b.op(f"{_COUNTED[expr.op.name]} double {first}, {second}")
-        return g.b.op(f"sitofp i64 {g.wide(expr)} to double")
-
-    total = "1.0"
-    for at, dim in enumerate(buffer.shape):
-        size = counted(dim)
-        if buffer.strides is not None:
-            span = g.b.op(f"fmul double {size}, {counted(buffer.strides[at])}")
-            total = g.b.op(f"fadd double {total}, {span}")
-        else:
-            total = g.b.op(f"fmul double {total}, {size}")
-    return total if buffer.elem_offset is None else g.b.op(f"fadd double {total}, {counted(buffer.elem_offset)}")
 
 
 def declare(g: Codegen, stmt: DeclBuffer) -> None:
@@ -584,7 +521,6 @@ def root_of(g: Codegen, value: Expr) -> Any:
 __all__ = [
     "address_of",
     "allocate",
-    "constant_size",
     "declare",
     "first_element",
     "load",

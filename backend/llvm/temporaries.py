@@ -8,6 +8,7 @@ body, since the address may be kept. Blocks are separate allocations, so LLVM kn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction
+from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import nodes_in
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, Attr, For, If, Stmt, While
 
-from .sites import ERROR_TYPE, Site
+from .builder import WAY
+from .sites import ERROR_TYPE, Report, Site
 from .state import FAILED
 from .symbols import ALLOCATE
 
@@ -74,6 +76,109 @@ def block(g: Codegen, slot: Slot, buffer: Buffer) -> str:
         g.blocks.append(pointer)
         g.b.before_return.append(f"call void @free(ptr {pointer})")
     return pointer
+
+
+def kept(g: Codegen, buffer: Buffer, allocate: Callable[[], str]) -> str:
+    """The address of what `allocate` allocates when the program first comes to a buffer of a loop; the next iterations
+    find it there, and every way out frees it."""
+    b = g.b
+    if buffer not in g.kept:
+        slot = g.kept[buffer] = b.alloca("ptr", 8, "kept")
+        b.prologue.append(f"  store ptr null, ptr {slot}, align 8")
+        last = f"%left.{slot[1:]}.{WAY}"
+        b.before_return += [f"{last} = load ptr, ptr {slot}, align 8", f"call void @free(ptr {last})"]
+    slot = g.kept[buffer]
+    first, there = b.block("first"), b.block("there")
+    known = b.op(f"load ptr, ptr {slot}, align 8")
+    before = b.label
+    b.branch(b.op(f"icmp eq ptr {known}, null"), first, there)
+    b.start(first)
+    made = allocate()
+    b.do(f"store ptr {made}, ptr {slot}, align 8")
+    after = b.label
+    b.jump(there)
+    b.start(there)
+    return b.phi("ptr", (known, before), (made, after))
+
+
+def from_heap(g: Codegen, buffer: Buffer, align: int) -> str:
+    """The address of memory that is allocated for a buffer."""
+    size = constant_size(buffer)
+    if size is not None:
+        # what 64 bits cannot count would wrap to a small size, and be written far beyond its end
+        size_text = str(min(-(-max(1, size) // align) * align, (1 << 63) - align))
+    else:
+        elements = _elements(g, buffer)
+        bytes_ = g.b.op(f"mul i64 {elements}, {buffer.dtype.itemsize}")
+        padded = g.b.op(f"add i64 {bytes_}, {2 * align - 1 if buffer.strides is None else 2 * align}")
+        fitting = g.b.op(f"and i64 {padded}, {-align}")
+        # as above; a double counts what 64 bits cannot
+        number = _elements_counted(g, buffer)
+        message = f"the buffer `{buffer.name}` has a negative number of elements"
+        none_or_more = g.b.op(f"fcmp oge double {number}, 0.0")
+        g.check(none_or_more, "memory", message, lambda: [Report("elements", elements, INT64)])
+        counted = g.b.op(f"fcmp olt double {number}, {float((1 << 62) // buffer.dtype.itemsize)!r}")
+        size_text = g.b.op(f"select i1 {counted}, i64 {fitting}, i64 {(1 << 63) - align}")
+    declare_heap(g)
+    slot = g.b.call("ptr", f"@{ALLOCATE}", [("i64", str(align)), ("i64", size_text)])
+    got = g.b.op(f"icmp ne ptr {slot}, null")
+    g.check(got, "memory", f"no memory for the buffer `{buffer.name}`", lambda: [Report("bytes", size_text, INT64)])
+    return slot
+
+
+def constant_size(buffer: Buffer) -> int | None:
+    """The bytes from the data pointer to the end of the last element; None where they are not numbers."""
+    dims = buffer.constant_shape()
+    if dims is None or (buffer.elem_offset is not None and type(buffer.elem_offset) is not Const):
+        return None
+    offset = int(buffer.elem_offset.value) if type(buffer.elem_offset) is Const else 0
+    if buffer.strides is None:
+        return (math.prod(dims) + offset) * buffer.dtype.itemsize
+    strides = [int(stride.value) for stride in buffer.strides if type(stride) is Const]
+    if len(strides) < len(dims):
+        return None
+    last = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
+    return (max(0, last) + 1 + offset) * buffer.dtype.itemsize
+
+
+def _elements(g: Codegen, buffer: Buffer) -> str:
+    """How many elements a buffer of dynamic size spans, where 64 bits can count them; nothing is promised of that."""
+    total = "1"
+    for at, dim in enumerate(buffer.shape):
+        size = g.wide(dim)
+        if buffer.strides is not None:
+            last = g.b.op(f"add i64 {size}, -1")
+            span = g.b.op(f"mul i64 {last}, {g.wide(buffer.strides[at])}")
+            total = g.b.op(f"add i64 {total}, {span}")
+        else:
+            total = g.b.op(f"mul i64 {total}, {size}")
+    return total if buffer.elem_offset is None else g.b.op(f"add i64 {total}, {g.wide(buffer.elem_offset)}")
+
+
+_COUNTED = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
+
+
+def _elements_counted(g: Codegen, buffer: Buffer) -> str:
+    """How many elements a buffer of dynamic size spans, about, as a double, which does not wrap.
+
+    A lowered shape is the product of dimensions, which may have wrapped: its factors are counted.
+    """
+
+    def counted(expr: Expr) -> str:
+        if type(expr) is Call and expr.op.name in _COUNTED:
+            first, second = map(counted, expr.args)
+            return g.b.op(f"{_COUNTED[expr.op.name]} double {first}, {second}")
+        return g.b.op(f"sitofp i64 {g.wide(expr)} to double")
+
+    total = "1.0"
+    for at, dim in enumerate(buffer.shape):
+        size = counted(dim)
+        if buffer.strides is not None:
+            span = g.b.op(f"fmul double {size}, {counted(buffer.strides[at])}")
+            total = g.b.op(f"fadd double {total}, {span}")
+        else:
+            total = g.b.op(f"fmul double {total}, {size}")
+    return total if buffer.elem_offset is None else g.b.op(f"fadd double {total}, {counted(buffer.elem_offset)}")
 
 
 def declare_heap(g: Codegen) -> None:

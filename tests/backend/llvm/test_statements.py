@@ -177,7 +177,7 @@ def test_allocations_end_on_every_way_out() -> None:
     their end: as many frees as ways out."""
     body = """
         for i in range(100):
-            B = T.alloc_buffer((n,), "float32")
+            B = T.alloc_buffer((n + i,), "float32")
             B[0] = A[i]
             if B[0] == T.float32(1):
                 continue

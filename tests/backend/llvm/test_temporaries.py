@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.passes import program
 from helpers.script import function
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,3 +226,57 @@ def test_freed_memory_stays_for_the_next_call() -> None:
     assert done.returncode == 0, done.stderr
     # of 586 pages
     assert int(done.stdout) < 50
+
+
+IN_A_LOOP = """
+def rows(A: T.Buffer(("m", "n"), "float32"), D: T.Buffer(("m",), "int32"), B: T.Buffer(("m", "n"), "float32")):
+    for i in {loop}(m):
+        X = T.alloc_buffer((n,), "float32")
+        for j in range(n):
+            X[j] = A[i, n - 1 - j]
+        assert D[i] >= 0, "negative"
+        if D[i] > 5:
+            continue
+        Y = T.alloc_buffer((n, n), "float32")
+        for j, k in T.grid(n, n):
+            Y[j, k] = X[j] * X[k]
+        for j in range(n):
+            B[i, j] = Y[j, j]
+"""
+
+
+@pytest.mark.parametrize("loop", ["range", "T.parallel"])
+def test_what_a_loop_allocates_in_one_size_is_allocated_once(loop: str) -> None:
+    func = program(IN_A_LOOP.format(loop=loop))
+    kernel = tirscript.build(func, pipeline=DEFAULT_LOWERING)
+    for rows, columns in ((300, 7), (0, 3), (3, 0), (1, 1)):
+        a, b = np.random.default_rng(0).random((rows, columns), "float32"), np.zeros((rows, columns), "float32")
+        d = np.zeros(rows, "int32")
+        d[1:2] = 6
+        kernel(a, d, b)
+        assert np.array_equal(b, np.where(d[:, None] > 5, 0, a[:, ::-1] ** 2))
+    d = np.zeros(300, "int32")
+    d[200] = -1
+    with pytest.raises(AssertionError, match="negative"):
+        kernel(np.ones((300, 7), "float32"), d, np.zeros((300, 7), "float32"))
+    text = emit_ir(DEFAULT_LOWERING(func), optimized=False)
+    part = next(part for part in text.split("\ndefine ") if "@aligned_alloc" in part)
+    # every way out frees both, whether or not they were allocated, and the end of an iteration neither
+    ways = part.split("\n  ret ")[:-1]
+    freed = [len(re.findall(r"load ptr, ptr %kept\S*, align 8\n  call void @free", way)) for way in ways]
+    assert len(ways) >= 2 and set(freed) == {2} and part.count("@free(") == sum(freed)
+
+
+def test_what_a_loop_allocates_in_other_sizes_is_given_back_each_time() -> None:
+    func = program("""
+def rows(A: T.Buffer(("m",), "float32"), B: T.Buffer(("m",), "float32")):
+    for i in range(m):
+        X = T.alloc_buffer((i + 1,), "float32")
+        for j in range(i + 1):
+            X[j] = A[j]
+        B[i] = X[i]
+""")
+    assert "%kept" not in emit_ir(DEFAULT_LOWERING(func), optimized=False)
+    a, b = np.arange(50, dtype="float32"), np.zeros(50, "float32")
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(a, b)
+    assert np.array_equal(a, b)
