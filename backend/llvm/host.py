@@ -47,6 +47,12 @@ class Host(Struct, frozen=True):
         return known or self.triple.startswith(("aarch64", "arm64"))
 
     @property
+    def classifies(self) -> bool:
+        """Whether it has an instruction that finds infinities, denormal numbers and nan in vectors (`vfpclass`)."""
+        there = self.features.split(",")
+        return "+avx512dq" in there and "+avx512vl" in there
+
+    @property
     def scales(self) -> bool:
         """Whether LLVM has one instruction for vectors of floats times powers of two, rounded once (`vscalef`)."""
         import llvmlite.binding as llvm

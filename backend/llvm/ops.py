@@ -14,10 +14,9 @@ from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import free_vars
 
-from . import calls, integers, intrinsics, library_calls, masks, vector_math
+from . import calls, integers, intrinsics, library_calls, masks, quotients, vector_math
 from .convert import compute_dtype, convert, float_to_float, narrow, widen
 from .memory import address_of
-from .quotients import quotient
 from .types import float_literal, scalar_type, splat, value_type, vector
 
 if TYPE_CHECKING:
@@ -150,9 +149,10 @@ def _arithmetic(g: Codegen, call: Call) -> str:
 
 @_rule("div")
 def _div(g: Codegen, call: Call) -> str:
+    number = next((number for divisor, number in g.steady if divisor is call.args[1]), None)
+    if number is not None:
+        return quotients.divided(g, call, number)
     f = _floats(g, call)
-    if g.divisor is not None and call.args[1] == g.divisor.expr:
-        return quotient(g, f.args[0], call.dtype, g.divisor)
     return f.narrow(f.op("fdiv", *f.args))
 
 

@@ -1,149 +1,209 @@
-"""Loops that divide by what stays the same: by the reciprocal, corrected until the bits are those of the division.
+"""Vectors divided by what stays the same: by the reciprocal, corrected until the bits are those of the division.
 
-    for j in range(n): B[j] = A[j] / d         becomes         if d is no extreme number:
-                                                                   for j in range(n): B[j] = quick(A[j])
-                                                               if d was one, or some quotient was:
-                                                                   for j in range(n): B[j] = A[j] / d
+    for j in range(n // 16):                      becomes     r = 1 / d, once, where d is no extreme number
+        B[j * 16 : 16] = A[j * 16 : 16] / d                   for j in range(n // 16):
+                                                                  q = quick(A[j * 16 : 16])
+                                                                  B[j * 16 : 16] = q if q is no extreme else A[...] / d
 
 With D = d s, a power of two times d, r = 1 / D and X = x s: q = X r is the quotient but for a unit or two, and
 q - (q D - X) r is nearer. From then on q D - X is exact, and once more rounds correctly (Markstein 1990) where the
 quotient is normal or 0. For float32 the first time is enough: the quotients so near the middle of two numbers that the
-error counts are known (A 2^k - B M is at most 6, for A, B of 24 bits and M of 25), and each was tried. All this takes a
-third of the time of a division. The loop runs again where any quotient is denormal, infinite or nan; it reads nothing
-that it writes.
+error counts are known (A 2^k - B M is at most 6, for A, B of 24 bits and M of 25), and each was tried. All this takes
+half of the time of a division, or less. A vector with a quotient that is denormal, infinite or nan is divided.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import BufferLoad, Call, CallFunction, Expr, Var
+from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import BufferStore, For
+from tirscript.ir.stmt import Bind, BufferStore, Evaluate, For, Stmt
 
-from .memory import place
+from .builder import FunctionText
+from .convert import compute_dtype, narrow, widen
+from .memory import all_lanes_there, place
+from .types import scalar_type
 from .vector_math.lanes import Lanes
 
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-LEAST = 512  # iterations that are worth another loop
-FLOATS = {"float32": "float", "float64": "double"}
+REGISTER = 256  # bits; narrower vectors are divided in less time
+LEAST = 16  # vectors that are worth to prepare what is no constant
 CORRECTIONS = {"float": 1, "double": 2}
 
 
-class Divisor(Struct, frozen=True, eq=False):
-    """What a loop divides by: the expression, and the operands s, D, r of above; `greatest` and `least` are where the
-    bits of the extreme quotients so far are."""
+def loop(g: Codegen, stmt: For, write: Callable[[], None]) -> None:
+    """Write a loop; twice where only the call knows whether it divides enough vectors to prepare that."""
+    b, before = g.b, g.steady
+    found = _steady(g, stmt)
+    least, most = _iterations(g, stmt)
+    if most < LEAST:
+        found = tuple([(divisor, number) for divisor, number in found if type(number) is Const])
+    if least >= LEAST or all(type(number) is Const for _, number in found):
+        g.steady = found
+        write()
+    else:
+        quick, plain, end = b.block("quick"), b.block("plain"), b.block("done")
+        count = b.op(f"sub i64 {g.wide(stmt.stop)}, {g.wide(stmt.start)}")
+        b.branch(b.op(f"icmp sge i64 {count}, {LEAST}"), quick, plain)
+        b.start(quick)
+        g.steady = found
+        write()
+        b.jump(end)
+        b.start(plain)
+        g.steady = ()
+        write()
+        b.start(end)
+    g.steady = before
 
-    expr: Expr
-    scale: str
-    scaled: str
-    inverse: str
-    greatest: str
-    least: str
+
+def _iterations(g: Codegen, stmt: For) -> tuple[int, int]:
+    """How many there are, at least and at most."""
+    start, stop = g.ranges.of(stmt.start), g.ranges.of(stmt.stop)
+    return stop[0] - start[1], stop[1] - start[0]
 
 
-def divisor_of(g: Codegen, stmt: For, count: int | None) -> Expr | None:
-    """What all iterations of an innermost loop divide by, where they may run twice; None where there is no such."""
-    store = stmt.body[0] if len(stmt.body) == 1 else None
-    if type(store) is not BufferStore or store.predicate is not None or store.value.dtype.is_vector:
+def _steady(g: Codegen, stmt: For) -> tuple[tuple[Expr, Expr], ...]:
+    """What vectors are divided by in all iterations of an innermost loop, and LLVM can load before it: each divisor,
+    and the number in all of its lanes."""
+    if g.flags or not g.b.host.fuses or g.b.host.register_bits < REGISTER or stmt.step is not None:
+        return ()
+    body = tuple([inner for inner in stmt.body if not _prefetches(inner)])
+    if not all(type(inner) is BufferStore or type(inner) is Bind for inner in body):
+        return ()
+    floats = [node for node in walk(body) if type(node) is Call and node.dtype.is_float]
+    divisors = [node.args[1] for node in floats if node.op is OPS["div"]]
+    if len(floats) - len(divisors) >= sum(others_beside(one.dtype) for one in divisors):
+        return ()
+    pairs = [(one, number) for one in divisors if (number := _number(g, one)) is not None]
+    return tuple([(one, number) for one, number in pairs if _stays(g, number, stmt.var, body)])
+
+
+def others_beside(dtype: DType) -> int:
+    """How many operations on floats take as long as one division, which waits for nothing where they are beside it."""
+    return dtype.element.bits // 8
+
+
+def _prefetches(stmt: Stmt) -> bool:
+    """Whether a statement does nothing but that."""
+    return type(stmt) is Evaluate and type(stmt.value) is Call and stmt.value.op is OPS["prefetch"]
+
+
+def _number(g: Codegen, divisor: Expr) -> Expr | None:
+    """The float that all lanes of a vector are, where it can be read whichever lanes are asked for."""
+    dtype: DType = divisor.dtype
+    if not dtype.is_float or dtype.lanes * max(dtype.element.bits, 32) % REGISTER:
         return None
-    if stmt.kind != "serial" or count is None or count < LEAST or g.debug or g.flags or not g.b.host.fuses:
+    if type(divisor) is Broadcast:
+        return divisor.value
+    if type(divisor) is not BufferLoad or divisor.buffer.dtype.is_vector or not all_lanes_there(g, divisor):
         return None
-    if not g.state.noalias[g.func.name] or not all(_harmless(g, store, node) for node in walk(store)):
+    indices = [index.value if type(index) is Broadcast else index for index in divisor.indices]
+    if any(index.dtype.is_vector for index in indices):
         return None
-    found = [node.args[1] for node in walk(store.value) if type(node) is Call and _divides(node)]
-    return next((expr for expr in found if _constant(expr) and not uses(expr, stmt.var)), None)
+    return BufferLoad(divisor.buffer, tuple(indices), span=divisor.span)
 
 
-def _divides(node: Call) -> bool:
-    return node.op is OPS["div"] and node.dtype.name in FLOATS
-
-
-def _constant(expr: Expr) -> bool:
-    """Whether an expression is a variable or an element at a place that is known before the loop."""
-    if type(expr) is BufferLoad:
-        return expr.predicate is None and not any(type(node) is BufferLoad for node in walk(expr.indices))
-    return type(expr) is Var
-
-
-def _harmless(g: Codegen, store: BufferStore, node: object) -> bool:
-    """Whether a part of the statement does nothing else, and reads memory that the statement does not write."""
-    if type(node) is CallFunction:
+def _stays(g: Codegen, number: Expr, var: Var, body: tuple[Stmt, ...]) -> bool:
+    """Whether a number is a constant, a variable or an element of memory that a loop over `var` does not write, at a
+    place that is known before."""
+    if type(number) is Const:
+        return math.frexp(number.value)[0] not in (0.5, -0.5)  # LLVM multiplies by the inverse of a power of two
+    changing = [var, *(stmt.var for stmt in body if type(stmt) is Bind)]
+    if type(number) not in (Var, BufferLoad) or any(uses(number, one) for one in changing):
         return False
-    if type(node) is Call:
-        return node.op.effect == "pure"
-    if type(node) is BufferLoad:
-        mine, its = place(g, store.buffer).root, place(g, node.buffer).root
-        return mine is not None and its is not None and mine is not its
-    return True
-
-
-def prepare(g: Codegen, expr: Expr) -> tuple[Divisor, str]:
-    """The operands for a divisor, before the loop, and whether it is positive and of no extreme size."""
-    f = Lanes(g.b, FLOATS[expr.dtype.name], 1)
-    mantissa, twice = f.format.mantissa, 2 * f.format.bias
-    value = g.value(expr)
-    bits = f.bits(value)
-    # D is in [2^top, 2^(top + 1)), so that its last bit is worth 2; s is normal where d is 2^(top - bias) or more
-    top = mantissa + 1
-    fits = f.itest("ult", f.isub(bits, top << mantissa), (twice + 1 - top) << mantissa)
-    exponent = f.iand(bits, (twice + 1) << mantissa)
-    scale = f.from_bits(f.isub(f.whole((twice + top) << mantissa), exponent))
-    scaled = f.mul(value, scale)
-    slots = [g.b.alloca(f.integer, 8, word) for word in ("greatest", "least")]
-    for slot, start in zip(slots, (0, -1), strict=True):
-        g.b.do(f"store {f.integer} {start}, ptr {slot}, align 8")
-    return Divisor(expr, scale, scaled, f.div(f.real(1.0), scaled), *slots), fits
-
-
-def extreme(g: Codegen, by: Divisor) -> str:
-    """Whether a quotient was denormal, infinite or nan. Sizes less 1 are compared, so that 0 is none of these."""
-    f = Lanes(g.b, FLOATS[by.expr.dtype.name], 1)
-    greatest, least = (g.b.op(f"load {f.integer}, ptr {slot}, align 8") for slot in (by.greatest, by.least))
-    exponent = f.format.mantissa + 1
-    above = f.itest("uge", greatest, -1 << exponent)
-    return f.either(above, f.itest("ult", least, (1 << exponent) - 1))
-
-
-def quotient(g: Codegen, x: str, dtype: DType, by: Divisor) -> str:
-    """x divided, and a note where that has to be done again."""
-    f = Lanes(g.b, FLOATS[dtype.name], 1)
-    lifted = f.mul(x, by.scale)
-    found = f.mul(lifted, by.inverse)
-    for _ in range(CORRECTIONS[f.scalar]):
-        rest = f.call("llvm.fma", found, by.scaled, f.negative(lifted))
-        found = f.call("llvm.fma", f.negative(rest), by.inverse, found)
-    size = f.shift_left(f.bits(found), 1)  # without the sign
-    for slot, way, value in ((by.greatest, "umax", size), (by.least, "umin", f.isub(size, 1))):
-        known = g.b.op(f"load {f.integer}, ptr {slot}, align 8")
-        kept = g.b.intrinsic(f"llvm.{way}", [f.integer], f.integer, [(f.integer, known), (f.integer, value)])
-        g.b.do(f"store {f.integer} {kept}, ptr {slot}, align 8")
-    return found
-
-
-def loop(g: Codegen, stmt: For, count: int | None, write: Callable[[], None]) -> bool:
-    """Write a loop that divides by what stays the same, `write` once in each way; False where it is none."""
-    expr = divisor_of(g, stmt, count)
-    if expr is None:
+    if type(number) is not BufferLoad:
+        return True
+    root, written = (
+        place(g, number.buffer).root,
+        [place(g, stmt.buffer).root for stmt in body if type(stmt) is BufferStore],
+    )
+    if root is None or not g.state.noalias[g.func.name] or any(one in (None, root) for one in written):
         return False
-    b = g.b
-    by, fits = prepare(g, expr)
-    quick, slow, end = b.block("quick"), b.block("slow"), b.block("divided")
-    b.branch(fits, quick, slow)
-    b.start(quick)
-    g.divisor = by
-    write()
-    g.divisor = None
-    b.branch(extreme(g, by), slow, end)
+    return not any(type(node) is BufferLoad for node in walk(number.indices)) and not any(
+        type(node) is CallFunction for node in walk(body)
+    )
+
+
+def divided(g: Codegen, call: Call, number: Expr) -> str:
+    """A vector divided by a number that stays the same."""
+    scalar, lanes = scalar_type(compute_dtype(call.dtype.element)), call.dtype.lanes
+    x, divisor = widen(g.b, g.value(call.args[0]), call.dtype), widen(g.b, g.value(number), number.dtype)
+    return narrow(g.b, _quotient(g.b, x, divisor, scalar, lanes), call.dtype)
+
+
+def _quotient(b: FunctionText, x: str, divisor: str, scalar: str, lanes: int) -> str:
+    f = Lanes(b, scalar, lanes)
+    scale, scaled, inverse = (b.broadcast(scalar, value, lanes) for value in _prepared(Lanes(b, scalar, 1), divisor))
+    lifted = f.mul(x, scale)
+    found = f.mul(lifted, inverse)
+    for _ in range(CORRECTIONS[scalar]):
+        rest = f.call("llvm.fma", found, scaled, f.negative(lifted))
+        found = f.call("llvm.fma", f.negative(rest), inverse, found)
+    quick, slow, end = b.label, b.block("extreme"), b.block("divided")
+    b.branch(_maybe_strange(f, found), slow, end, unlikely=True)
+    ways = [(found, quick)]
     b.start(slow)
-    write()
+    if not _classifies(f):
+        divide, before = b.block("divide"), b.label
+        b.branch(_strange(f, found), divide, end)
+        ways.append((found, before))
+        b.start(divide)
+    ways.append((f.div(x, b.broadcast(scalar, divisor, lanes)), b.label))
     b.jump(end)
     b.start(end)
-    return True
+    return b.phi(f.kind, *ways)
+
+
+def _prepared(f: Lanes, divisor: str) -> tuple[str, str, str]:
+    """s, D and r of above; where the divisor is not positive or of extreme size r is nan, and so is all that it makes.
+
+    LLVM moves it before the loop. The division, which takes longest, waits for nothing: 1 / d is normal.
+    """
+    mantissa, twice = f.format.mantissa, 2 * f.format.bias
+    bits = f.bits(divisor)
+    # D is in [2^top, 2^(top + 1)), so that its last bit is worth 2; s, 1 / s and 1 / d are normal where the exponent of
+    # d is above `top` and below that of the least number whose inverse is not
+    top = mantissa + 1
+    least, beyond = top + 1, twice - 1
+    fits = f.itest("ult", f.isub(bits, least << mantissa), (beyond - least) << mantissa)
+    exponent = f.iand(bits, (twice + 1) << mantissa)
+    scale = f.from_bits(f.isub(f.whole((twice + top) << mantissa), exponent))
+    unscale = f.from_bits(f.isub(exponent, top << mantissa))
+    inverse = f.mul(f.div(f.real(1.0), divisor), unscale)
+    return scale, f.mul(divisor, scale), f.select(fits, inverse, math.nan)
+
+
+# of what is neither normal nor 0: quiet and signalling nan, both infinities and denormal numbers
+_STRANGE = "185"
+
+
+def _classifies(f: Lanes) -> bool:
+    """Whether one instruction looks for all kinds of numbers in such a vector."""
+    return f.b.host.classifies and f.n * f.format.bits in (256, 512)
+
+
+def _maybe_strange(f: Lanes, x: str) -> str:
+    """Whether some lane is neither normal nor 0, or perhaps 0 where no instruction classifies."""
+    bits = f.n * f.format.bits
+    if _classifies(f):
+        name = f"llvm.x86.avx512.fpclass.p{'s' if f.scalar == 'float' else 'd'}.{bits}"
+        symbol = f.b.module.declare(name, f.mask, [f.kind, "i32 immarg"])
+        return f.any(f.b.call(f.mask, symbol, [(f.kind, x), ("i32", _STRANGE)]))
+    # the bits without the sign, moved so that normal numbers are the least: all vectors compare with sign
+    least, half = 1 << (f.format.mantissa + 1), 1 << (f.format.bits - 1)
+    beyond = 2 * half - 2 * least - half
+    return f.any(f.itest("sge", f.iadd(f.shift_left(f.bits(x), 1), half - least), beyond))
+
+
+def _strange(f: Lanes, x: str) -> str:
+    """Whether some lane is neither normal nor 0."""
+    size = f.abs(x)
+    small = f.both(f.test("olt", size, 2.0 ** (1 - f.format.bias)), f.test("une", size, 0.0))
+    return f.any(f.either(small, f.test("ueq", size, float("inf"))))

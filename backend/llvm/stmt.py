@@ -70,7 +70,7 @@ def _for(g: Codegen, stmt: For) -> None:
     before = g.nontemporal
     if stmt.annotations and NONTEMPORAL in stmt.annotations:
         g.nontemporal = _switched(stmt, NONTEMPORAL, stmt.annotations[NONTEMPORAL])
-    _loop(g, stmt)
+    quotients.loop(g, stmt, lambda: _loop(g, stmt))
     g.nontemporal = before
 
 
@@ -109,9 +109,7 @@ def _loop(g: Codegen, stmt: For) -> None:
         return
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
     if step is not None and (bits < 64 or (signed and step == 1)):
-        count = None if values is None else len(values)
-        if not quotients.loop(g, stmt, count, lambda: _counted(g, stmt, step, values is not None)):
-            _counted(g, stmt, step, values is not None)
+        _counted(g, stmt, step, values is not None)
     else:
         _general(g, stmt)
 

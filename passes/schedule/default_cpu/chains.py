@@ -20,6 +20,7 @@ from tirscript.ir.stmt import AllocBuffer
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
+from .elementwise import own_vectors
 from .nests import UNKNOWN, Nest, heavy, stride_of
 from .prefetching import next_row
 from .reductions import UNROLLED, begun_before, lanes_apart, lanes_behind, lanes_together
@@ -131,6 +132,8 @@ def rows(work: Work, nest: Nest) -> bool:
                 inside.append(name)
     if len(inside) == 1:
         return False
+    if not nest.reduced:
+        _without_copies(work, nest)
     instances, vectors = 0.0, False
     left: list[str] = []
     nests = {name: work.nest(name, depth, symbolic=True) for name in inside}
@@ -144,13 +147,11 @@ def rows(work: Work, nest: Nest) -> bool:
             if maker is not None and work.attempt(lanes_behind, inner, maker):
                 vectors = True
                 together.add(maker.name)
-            elif name in together or work.attempt(lanes_apart if inner.reduced else _in_short_vectors, inner):
+            elif name in together or work.attempt(lanes_apart if inner.reduced else _line_in_vectors, inner):
                 vectors = True
             else:
                 left.append(name)
     last = work.sch.get_child_blocks(row)[-1].name  # the block, or what its reduction is updated by
-    if not nest.reduced:
-        _without_copies(work, nest)
     for dim in nest.dims[:depth]:
         instances *= dim.extent if dim.known else math.inf
     work.parallel(work.sch.get_loops(last)[:depth], instances)
@@ -161,10 +162,14 @@ def rows(work: Work, nest: Nest) -> bool:
     return vectors or instances >= CACHED
 
 
-def _in_short_vectors(work: Work, nest: Nest) -> bool:
-    """Compute a short line in vectors; False for another: LLVM writes short loops out and finds no vectors then."""
+def _line_in_vectors(work: Work, nest: Nest) -> bool:
+    """Compute a line in vectors where those are better than LLVM's: it writes short loops out and finds no vectors."""
     column, one = nest.dims[-1], work.facts.lanes(nest.dtype.bits)
-    if not column.known or not SHORTEST <= column.extent < UNROLLED or nest.store.indices[-1] is not column.var:
+    if not column.known or not SHORTEST <= column.extent < UNROLLED:
+        one = own_vectors(work, nest)
+        if not one or (column.known and column.extent < one):
+            return False
+    elif nest.store.indices[-1] is not column.var:
         return False
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False
@@ -176,8 +181,9 @@ def _maker(nest: Nest, nests: dict[str, Nest | None]) -> Nest | None:
     """The block that makes the line a block reduces, and does so much for each element that a sum beside it is free."""
     if not nest.reduced:
         return None
-    read = {load.buffer for load in nest.loads()}
+    read, result = {load.buffer for load in nest.loads()}, nest.store.buffer
     makers = [one for one in nests.values() if one is not None and not one.reduced and one.store.buffer in read]
+    makers = [one for one in makers if all(load.buffer is not result for load in one.loads())]
     return makers[0] if len(makers) == 1 and heavy(makers[0].value) else None
 
 
@@ -227,7 +233,7 @@ def shared_rows(work: Work, name: str) -> bool:
             left.append((block.name, depth))
     if work.sch.func is not before:
         for line in lines:
-            work.attempt(_in_short_vectors, line)
+            work.attempt(_line_in_vectors, line)
     work.attempt(_parallel, outer[0], instances)
     if work.sch.func is not before:  # else the loops stay as they were written
         for one, depth in left:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 
-from tirscript.ir.expr import BufferLoad, Call, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Var
 from tirscript.ir.node import Node
-from tirscript.ir.rewrite import walk
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import LoopHandle
 from ..reducers import update_of
-from .nests import Nest, heavy, stride_of
+from .nests import Dim, Nest, heavy, stride_of
 from .reductions import begun_before
 from .streams import in_vectors
 from .tiles import is_short
@@ -20,6 +22,10 @@ from .work import Work, only_reader
 TILE = 64
 # lines of so few vectors are written out
 FEW = 8
+# bits of the vectors that are divided by one number in less time than by a division
+QUICK = 256
+# vectors of a line for which it is worth to prepare that
+SOME = 16
 
 
 def in_memory_order(work: Work, name: str) -> Nest | None:
@@ -88,29 +94,56 @@ def _read_at_once(work: Work, name: str, loop: LoopHandle) -> None:
     work.done.add(name)
 
 
-def looking_up(work: Work, nest: Nest) -> bool:
-    """Make vectors of a block with a function that looks into a table where some lane is out of the usual range.
-
-    Vectors that LLVM makes of a loop look for all lanes, whether one needs it or not.
-    """
-    if nest.reduced or not nest.store.indices or not any(map(_looks_up, walk(nest.value))):
+def in_own_vectors(work: Work, nest: Nest) -> bool:
+    """Make vectors of a block whose vectors are better than those that LLVM makes of its loop."""
+    column = nest.dims[-1]
+    lanes = own_vectors(work, nest)
+    if not lanes or nest.reduced or (column.known and column.extent < lanes):
         return False
-    column = nest.dim(nest.store.indices[-1])
-    lanes = work.facts.lanes(32)
-    if column is None or nest.dims[-1] is not column or nest.store.buffer.strides is not None:
-        return False
-    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
-        return False
-    if not column.known:
-        work.sch.vectorize(work.sch.split(column.loop, [None, lanes])[1])
-        work.done.add(nest.name)
-    elif column.extent < lanes:
-        return False
-    else:
-        in_vectors(work, nest.name, column.loop, lanes)
+    in_vectors(work, nest.name, column.loop, lanes)
     outer = work.sch.get_loops(nest.name)[:-1] if len(nest.dims) == 1 else [dim.loop for dim in nest.dims[:-1]]
     work.parallel(outer, _work_of(nest))
     return True
+
+
+def own_vectors(work: Work, nest: Nest) -> int:
+    """How many lanes a line should be computed in here, and not by LLVM; 0 where that makes vectors as good.
+
+    A function may look into a table where some lane is out of the usual range: LLVM's loops do that for all lanes. And
+    what all of a line is divided by is divided by once (`backend/llvm/quotients.py`).
+    """
+    column = nest.dims[-1]
+    if not nest.store.indices or nest.store.indices[-1] is not column.var or nest.store.buffer.strides is not None:
+        return 0
+    if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
+        return 0
+    if any(map(_looks_up, walk(nest.value))):
+        return work.facts.lanes(32)
+    quotients = [node for node in walk(nest.value) if type(node) is Call and _divides_by_one(node, column)]
+    if not quotients or not work.facts.fuses or work.facts.vector_bits < QUICK:
+        return 0
+    if not column.known and not work.facts.long_lines:
+        return 0
+    bits = max(node.dtype.bits for node in quotients)
+    others = sum(type(node) is Call and node.dtype.is_float for node in walk(nest.value)) - len(quotients)
+    lanes = work.facts.lanes(bits)
+    if others >= bits // 8 or (column.known and column.extent < SOME * lanes and not _by_constants(quotients)):
+        return 0  # the division waits for nothing then, or there is much to prepare for little
+    return lanes
+
+
+def _divides_by_one(node: Call, column: Dim) -> bool:
+    """Whether all of a line of floats is divided by one number, of which LLVM does not take the reciprocal."""
+    if node.op is not OPS["div"] or node.dtype.bits < 32 or uses(node.args[1], column.var):
+        return False
+    divisor = node.args[1]
+    if type(divisor) is Const:
+        return math.frexp(divisor.value)[0] not in (0.5, -0.5)
+    return type(divisor) is Var or type(divisor) is BufferLoad
+
+
+def _by_constants(quotients: list[Call]) -> bool:
+    return all(type(node.args[1]) is Const for node in quotients)
 
 
 def short_lines(work: Work, nest: Nest) -> bool:
@@ -188,4 +221,13 @@ def stream(work: Work, name: str) -> bool:
     return True
 
 
-__all__ = ["along", "in_memory_order", "looking_up", "parallel", "short_lines", "stream", "transpose"]
+__all__ = [
+    "along",
+    "in_memory_order",
+    "in_own_vectors",
+    "own_vectors",
+    "parallel",
+    "short_lines",
+    "stream",
+    "transpose",
+]

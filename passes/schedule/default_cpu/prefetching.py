@@ -40,7 +40,14 @@ def next_row(work: Work, name: str) -> None:
     for buffer in parameters(work):
         readers = [block for block in blocks if any(load.buffer is buffer for load in _loads(work, block))]
         if len(readers) >= 2 and all(axis.kind == "spatial" for axis in work.block(readers[-1]).axes):
-            work.attempt(_prefetch, readers[-1], buffer, row)
+            work.attempt(_prefetch, _longest(work, readers[-2:], row), buffer, row)
+
+
+def _longest(work: Work, names: list[str], row: LoopHandle) -> str:
+    """The last block, or the one before where the last is one vector: the rest of that one's line."""
+    first, last = ([work.sch.get(loop).kind for loop in work.sch.get_loops(name)] for name in names)
+    depth = work.sch.get_loops(names[-1]).index(row) + 1
+    return names[0] if last[depth:] == ["vectorized"] and first[depth:] == ["serial", "vectorized"] else names[1]
 
 
 def _shared(work: Work, name: str) -> LoopHandle | None:

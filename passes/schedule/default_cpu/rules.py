@@ -17,7 +17,7 @@ from .columns import down_columns
 from .contraction import contraction, placed
 from .convolution import convolution, filters_along, pointwise, rounded_convolution, unfolded
 from .dot_products import dot_products, words
-from .elementwise import along, in_memory_order, looking_up, parallel, short_lines, stream, transpose
+from .elementwise import along, in_memory_order, in_own_vectors, parallel, short_lines, stream, transpose
 from .facts import CpuFacts
 from .groups import groups
 from .histograms import private_copies
@@ -59,7 +59,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
     tiled_transpose,
     by_squares,
     transpose,
-    looking_up,
+    in_own_vectors,
     short_lines,
     parallel,
 )
@@ -80,7 +80,7 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     lanes_apart,
     by_squares,
     along,
-    looking_up,
+    in_own_vectors,
     short_lines,
     parallel,
 )

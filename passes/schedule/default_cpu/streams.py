@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferData, BufferLoad
-from tirscript.ir.rewrite import uses
-from tirscript.ir.stmt import DeclBuffer, MatchBuffer
+from tirscript.ir.op import const, get_op
+from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.stmt import BufferStore, DeclBuffer, MatchBuffer
 
 from ..primitive import LoopHandle
 from .nests import Nest, heavy, stride_of
@@ -112,8 +113,11 @@ def in_lines(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
 
 def in_vectors(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     """Run the innermost loop of a block in vectors of so many lanes, and one for the rest."""
-    sch, extent = work.sch, work.extent(loop) or 0
+    sch, extent = work.sch, work.extent(loop)
     work.done.add(name)
+    if extent is None:
+        _in_whole_vectors(work, loop, lanes)
+        return
     if extent > lanes and extent % lanes:
         loop, rest = sch.loop_partition(loop, [extent - extent % lanes, None])
         work.done |= {block.name for block in sch.get_child_blocks(rest)}
@@ -122,6 +126,24 @@ def in_vectors(work: Work, name: str, loop: LoopHandle, lanes: int) -> None:
     if extent >= 2 * lanes:
         _, loop = sch.split(loop, [None, lanes])
     sch.vectorize(loop)
+
+
+def _in_whole_vectors(work: Work, loop: LoopHandle, lanes: int) -> None:
+    """In vectors where only the call knows how many iterations there are, and a loop of its own for the rest.
+
+    That is a vector some lanes of which do nothing: all vectors may be such where much would be written twice. Where a
+    line is read again what is stored so would have to reach the cache first, for the next line begins in that vector.
+    """
+    sch, stmt = work.sch, work.sch.get(loop)
+    stores = [node for node in walk(stmt.body) if type(node) is BufferStore]
+    if not any(heavy(store.value) for store in stores):
+        size = const(lanes, stmt.stop.dtype)
+        whole = get_op("mul")(get_op("floordiv")(stmt.stop, size), size)
+        loop, rest = sch.loop_partition(loop, [whole, None])
+        work.done |= {block.name for block in sch.get_child_blocks(rest)}
+        if not any(type(node) is BufferLoad and node.buffer is stores[0].buffer for node in walk(stores[0].value)):
+            sch.vectorize(sch.split(rest, [None, lanes])[1])
+    sch.vectorize(sch.split(loop, [None, lanes])[1])
 
 
 __all__ = ["in_lines", "leaves", "parameters", "past_caches"]
