@@ -27,8 +27,9 @@ from ..blocks import writes_of
 from ..primitive import BlockHandle, LoopHandle
 from .contraction import FIRST_CACHE, maker_of, nest_loop
 from .nests import Dim, Nest, is_plain, stride_of
+from .reductions import begun_before
 from .streams import in_vectors
-from .tiles import goes_along
+from .tiles import goes_along, is_short, written_out
 from .work import Work, only_reader
 
 # vectors of results in a tile: as many sums as keep the processor busy, and leave registers for what they share
@@ -68,11 +69,34 @@ def windows(work: Work, nest: Nest) -> bool:
     window = roles_of(work, nest)
     if window is None:
         return False
+    if _by_itself(work, nest, window) and work.attempt(_in_lines, nest, window):
+        return True
     reader = only_reader(work, nest)
     taken = reader is not None and goes_along(work, reader, window.columns)
     if taken and work.attempt(_scheduled, nest, window, reader):
         return True
     return work.attempt(_scheduled, nest, window, None)
+
+
+def _by_itself(work: Work, nest: Nest, window: Window) -> bool:
+    """Whether LLVM's vectors take few steps along a line quicker than a tile: it picks lanes that are apart for several
+    steps at once, and copies no lines that are no whole vectors."""
+    if window.lines is not None or not is_short(work, nest.name):
+        return False
+    steps = math.prod(dim.extent for dim in nest.reduced)
+    return stride_of(window.image, window.columns.var) != 1 or (
+        steps <= 2 * WRITTEN_OUT and window.columns.extent % window.lanes != 0
+    )
+
+
+def _in_lines(work: Work, nest: Nest, window: Window) -> bool:
+    """Write the steps out in the loop over a line; False where the loops are in another order."""
+    if not begun_before(work, nest.name):
+        return False
+    written_out(work, f"{nest.name}_update")
+    outer = [dim.loop for dim in nest.spatial if dim is not window.columns]
+    work.parallel(outer or [window.columns.loop], nest.work)
+    return True
 
 
 def roles_of(work: Work, nest: Nest) -> Window | None:

@@ -296,3 +296,34 @@ def main(X: T.Buffer((4, 18, 18)), W: T.Buffer((4, 3, 3)), Y: T.Buffer((4, 20, 2
     scopes = [node.buffer.scope for node in walk(made) if type(node) is AllocBuffer and "S" in node.buffer.name]
     assert scopes == ["local"]
     compared(func)
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "steps", "apart", "tiled"),
+    [
+        (1, 5000, 8, 3, False),  # lanes that are apart, which LLVM picks for several steps at once
+        (1, 5000, 32, 2, False),
+        (1, 5000, 50, 3, True),  # too long to be written out
+        (1, 4096, 8, 1, True),
+        (64, 100, 8, 1, False),  # no whole vectors
+        (64, 100, 32, 1, True),
+        (64, 112, 8, 1, True),
+    ],
+)
+def test_few_steps_along_a_line_by_itself(lines: int, columns: int, steps: int, apart: int, tiled: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer(({lines}, {columns * apart + steps}), "float32"), W: T.Buffer(({steps},), "float32"),
+         Y: T.Buffer(({lines}, {columns}), "float32")):
+    for c, x, k in T.grid({lines}, {columns}, {steps}):
+        with T.block("Y"):
+            vc, vx, vk = T.axis.remap("SSR", [c, x, k])
+            with T.init():
+                Y[vc, vx] = 0.0
+            Y[vc, vx] += X[vc, vx * {apart} + vk] * W[vk]
+""")
+    assert isinstance(func, PrimFunc)
+    schedule = default_schedule(func, WIDE)
+    # of a tile the vectors are innermost; else the steps, which are written out
+    assert schedule.get(schedule.get_loops("Y_update")[-1]).kind == ("vectorized" if tiled else "unroll")
+    compared(func)
