@@ -28,6 +28,7 @@ from .stmt import STMTS
 from .types import scalar_type, splat, value_type, vector
 
 LOOPS = 3  # loops around a failed check whose variables are reported
+DEEPEST = 128  # loops in each other that LLVM optimizes
 LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
 
 
@@ -51,6 +52,7 @@ class Codegen:
         self.kept: dict[Buffer, str] = {}  # where the address of a buffer that a loop allocates once is
         self.scopes: list[list[str]] = []
         self.loops: list[Targets] = []
+        self.deepest = 0  # loops in each other
         self.loop_vars: list[Var] = []
         self.params: list[str] = []
         self.copies = 1  # of the code now written, by unrolled loops around it
@@ -65,6 +67,12 @@ class Codegen:
     def another(self) -> Codegen:
         """A generator for one more function of the same program."""
         return type(self)(self.state, self.func)
+
+    @property
+    def group(self) -> str:
+        """The attributes of the function. LLVM's time grows with the cube of how deep its loops are in each other: 200
+        take it 4 seconds, 400 already 22."""
+        return f"{self.state.group} noinline optnone" if self.deepest > DEEPEST else self.state.group
 
     # values
 

@@ -351,7 +351,7 @@ def _function(g: Codegen) -> CompiledFunction:
     elif not g.b.terminated:
         g.b.end("ret i32 0")
     symbol = state.symbols[func.name]
-    state.text.define(symbol, g.b.text(f'define i32 @"{symbol}"({", ".join(heads)}) {state.group}'))
+    state.text.define(symbol, g.b.text(f'define i32 @"{symbol}"({", ".join(heads)}) {g.group}'))
     return CompiledFunction(func, symbol, infos, state.sites, state.noalias[func.name], func.name in state.recursive)
 
 

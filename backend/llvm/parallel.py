@@ -208,7 +208,9 @@ class _Part:
         head = ["i64 %begin", "i64 %end", "ptr noalias %error", "ptr %failed", "i32 %number"]
         private = self.disjoint(values)
         head += [f"{value.kind}{' noalias' if value.outer in private else ''} {value.inner}" for value in values]
-        state.text.functions.append(self.part.b.text(f"define internal i32 {part}({', '.join(head)}) {state.group}"))
+        state.text.functions.append(
+            self.part.b.text(f"define internal i32 {part}({', '.join(head)}) {self.part.group}")
+        )
         slots, size = _layout(values)
         state.text.functions.append(self.runner(part, run, values, slots))
         closure = b.alloca(f"[{size} x i64]", 64, "closure") if size else "null"

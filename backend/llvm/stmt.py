@@ -230,6 +230,7 @@ def _general(g: Codegen, stmt: For) -> None:
 
 def _loop_body(g: Codegen, stmt: For | While, end: str, after: str) -> None:
     g.loops.append(Targets(end, after, len(g.scopes)))
+    g.deepest = max(g.deepest, len(g.loops))
     variables = [stmt.var] if isinstance(stmt, For) else []
     g.loop_vars += variables
     g.body(stmt.body)

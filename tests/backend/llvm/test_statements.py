@@ -501,3 +501,24 @@ def test_any_name_is_possible(name: str) -> None:
     data = np.zeros(4, "int32")
     run(func, data)
     assert list(data) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("depth", "left"), [(100, False), (140, True)])
+def test_loops_that_llvm_would_not_come_to_an_end_with_are_left_as_they_are(depth: int, left: bool) -> None:
+    """Its time grows with the cube of how many are in each other."""
+    names = [f"i{at}" for at in range(depth)]
+    sizes = ["2" if at % 16 == 3 else "1" for at in range(depth)]
+    func = kernel(
+        f"""
+        for {", ".join(names)} in T.grid({", ".join(sizes)}):
+            A[0] = A[0] + 1.0
+        return 0
+        """,
+        'A: T.Buffer((1,), "float32")',
+        " -> T.int32",
+    )
+    text = emit_ir(func, optimized=False)
+    assert ("optnone" in text) is left
+    found = np.zeros(1, "float32")
+    assert call(compiled(func), "f", found) == 0
+    assert found == 2 ** sizes.count("2")
