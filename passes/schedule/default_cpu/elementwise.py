@@ -153,14 +153,10 @@ def short_lines(work: Work, nest: Nest) -> bool:
     """
     if nest.reduced or len(nest.dims) < 2 or not nest.store.indices:
         return False
-    column, lanes = nest.dim(nest.store.indices[-1]), work.facts.lanes(nest.dtype.bits)
-    if column is None or nest.dims[-1] is not column or not column.known or nest.dtype.bits < 8:
+    column, lanes = nest.dims[-1], work.facts.lanes(nest.dtype.bits)
+    if not column.known or nest.dtype.bits < 8 or stride_of(nest.store, column.var) != 1:
         return False
-    if (
-        nest.store.buffer.strides is not None
-        or not lanes <= 2 * column.extent < 2 * FEW * lanes
-        or column.extent % lanes == 0
-    ):
+    if not lanes <= 2 * column.extent < 2 * FEW * lanes or column.extent % lanes == 0:
         return False
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False

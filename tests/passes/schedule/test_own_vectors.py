@@ -95,3 +95,22 @@ def test_results(dtype: str, value: str) -> None:
             divided = {"A": a, "B": b}[value[0]]
             wanted = divided / d[:, None] if "D[vi]" in value else divided / np.array(7, dtype) + d[0]
             assert np.array_equal(found, wanted), (rows, columns)
+
+
+@pytest.mark.parametrize(("length", "wanted"), [(44, [16, 12]), (9, [9]), (48, []), (300, [])])
+def test_short_lines_at_other_places_than_their_axes_say(length: int, wanted: list[int]) -> None:
+    """Those of a Kronecker product, whose last vectors are not whole; LLVM makes vectors of others."""
+    func = parse(f"""
+@T.prim_func
+def kron(A: T.Buffer((4, 3), "int32"), B: T.Buffer((5, {length}), "int32"), C: T.Buffer((20, {3 * length}), "int32")):
+    for i, j, k, l in T.grid(4, 3, 5, {length}):
+        with T.block("C"):
+            vi, vj, vk, vl = T.axis.remap("SSSS", [i, j, k, l])
+            C[vi * 5 + vk, vj * {length} + vl] = A[vi, vj] * B[vk, vl]
+""")
+    assert isinstance(func, PrimFunc)
+    assert list(lanes(func).values()) == wanted
+    a, b = np.arange(12, dtype="int32").reshape(4, 3), np.arange(5 * length, dtype="int32").reshape(5, length)
+    found = np.zeros((20, 3 * length), "int32")
+    tirscript.build(func)(a, b, found)
+    assert np.array_equal(found, np.kron(a, b))
