@@ -29,6 +29,8 @@ from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, v
 from .tiles import LINE
 from .work import ALONE, Work, only_reader
 
+# columns for which it is worth to convert the rows before: a tile would convert one element at a time
+CONVERTED = 8
 # the body of the innermost reduction loop is repeated up to so many products
 WRITTEN_OUT = 96
 # columns and terms that are so few that LLVM writes their products out, and puts the results into vectors
@@ -519,8 +521,8 @@ def _rows(work: Work, nest: Nest, roles: Roles, padded: bool) -> BlockHandle | N
     line = int(dim.value) * bits // 8 if type(dim) is Const else 1
     last = load.indices[-1] is roles.reduced[-1].var
     apart = last and len(load.indices) > 1 and line % WAY == 0
-    again = roles.columns.extent >= 128 and (apart or converted)
-    if not padded and not again:
+    again = roles.columns.extent >= 128 and apart
+    if not padded and not again and not (converted and roles.columns.extent >= CONVERTED):
         return None
     copy = _copy(work, nest.name, load, padded)
     if line % 1024 == 0 and len(load.indices) > 1 and load.buffer.constant_shape() is not None:
