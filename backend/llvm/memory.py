@@ -323,7 +323,7 @@ def load(g: Codegen, expr: BufferLoad) -> str:
             value = g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
     elif at.stride == "0" and expr.buffer.dtype.lanes == 1:
         value = strided.shared(g, at, at.predicate is None or all_lanes_there(g, expr))
-    elif (near := strided.load(g, at)) is not None:
+    elif (near := strided.load(g, at) or strided.repeated(g, at)) is not None:
         value = near
     else:
         total = at.dtype.lanes

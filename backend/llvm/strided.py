@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.expr import Broadcast, Call, Const, Expr, Ramp, is_const
+from tirscript.ir.op import OPS, const, get_op
+
 from .builder import mangle
 from .types import memory_scalar, memory_type, vector
 
@@ -75,6 +79,42 @@ def shared(g: Codegen, at: Access, there: bool) -> str:
         value = g.choose(some, scalar, loaded, lambda: "zeroinitializer")
     value = g.b.broadcast(scalar, value, at.lanes)
     return g.b.op(f"select {lanes} {mask}, {kind} {value}, {kind} zeroinitializer") if mask else value
+
+
+def repeated(g: Codegen, at: Access) -> str | None:
+    """The value of a load that several lanes beside each other share, as of `A[ramp // 2]`, whose lanes lie in memory
+    as they are repeated; None of others."""
+    found = _shared_by(g, at.vector) if at.predicate is None and at.buffer.dtype.lanes == 1 else None
+    if found is None or at.place.strides[-1] != "1":
+        return None
+    before, base, count = found
+    step, form = min(count, at.lanes), linear(base)
+    if max(count, at.lanes) % step or any(number % step for number in (*form.terms.values(), form.constant)):
+        return None
+    first = g.b.op(f"add i64 {g.wide(before)}, {g.wide(get_op('floordiv')(base, const(count, base.dtype)))}")
+    scalar, width = memory_scalar(at.dtype), at.lanes // step
+    address = g.b.op(f"getelementptr inbounds {scalar}, ptr {at.pointer}, i64 {first}")
+    value = g.b.op(f"load {vector(scalar, width)}, ptr {address}, align {at.align}")
+    if width == 1:
+        return g.b.broadcast(scalar, value, at.lanes)
+    return _shuffle(g, scalar, width, value, "poison", [lane // step for lane in range(at.lanes)])
+
+
+def _shared_by(g: Codegen, index: Expr | None) -> tuple[Expr, Expr, int] | None:
+    """(a, b, count) of an index `a + (b + lane) // count` of lanes."""
+    if type(index) is not Call or len(index.args) != 2:
+        return None
+    one, other = index.args
+    if index.op is OPS["add"]:
+        whole, same = (other, one) if type(one) is Broadcast else (one, other)
+        found = _shared_by(g, whole) if type(same) is Broadcast and g.ranges.exact(index) else None
+        return None if found is None else (get_op("add")(found[0], same.value), *found[1:])  # type: ignore[attr-defined]
+    if index.op is not OPS["floordiv"] or type(one) is not Ramp or type(other) is not Broadcast:
+        return None
+    count = other.value
+    if not is_const(one.stride, 1) or type(count) is not Const or count.value < 2 or not g.ranges.exact(one):
+        return None
+    return const(0, one.base.dtype), one.base, int(count.value)
 
 
 def load(g: Codegen, at: Access) -> str | None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tirscript.ir.expr import BufferLoad, Call
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.expr import BufferLoad, Call, Const
+from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
@@ -28,6 +30,8 @@ from .work import Work
 WIDENS = 4
 # but it writes out loops of up to so many iterations, before it looks for vectors
 UNROLLED = 64
+# whole vectors that a line is of where lanes share what they read
+SHARED = 4
 # partial results are kept in so many vectors, so that one addition need not wait for another
 VECTORS = 4
 # lines whose length is not known may be short: each vector more has to be combined
@@ -106,11 +110,28 @@ def _line(work: Work, nest: Nest) -> Dim | None:
         return None
     if nest.dtype.is_float and not work.facts.reassociate:  # maxima as well: where nan is among them, the order counts
         return None
-    strides = {id(dim): [stride_of(load, dim.var) for load in nest.loads()] for dim in nest.reduced}
+    one = work.facts.lanes(nest.dtype.bits)
+    strides = {id(dim): [_step(load, dim, one) for load in nest.loads()] for dim in nest.reduced}
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)] and {0, 1}.issuperset(strides[id(dim)])), None)
     if inner is None:
         return None
     return inner if _vector_for(work, nest, inner) else None
+
+
+def _step(load: BufferLoad, dim: Dim, lanes: int) -> int | None:
+    """How many elements further a step along a dimension reads; 0 as well where several steps read the same one, as
+    those of `W[i, j // 2]`, and whole vectors of a line begin with the first of them."""
+    if not dim.known or dim.extent % (SHARED * lanes):
+        return stride_of(load, dim.var)
+    last = linear(load.indices[-1])
+    atom = next((atom for atom in last.terms if uses(atom, dim.var)), None)
+    if type(atom) is not Call or atom.op is not OPS["floordiv"] or atom.args[0] is not dim.var:
+        return stride_of(load, dim.var)
+    count, others = atom.args[1], (*last.without(atom).terms, *load.indices[:-1])
+    if type(count) is not Const or last.terms[atom] != 1 or any(uses(other, dim.var) for other in others):
+        return stride_of(load, dim.var)
+    fewer, more = sorted((int(count.value), lanes))
+    return 0 if more % fewer == 0 else None
 
 
 def _vector_for(work: Work, nest: Nest, line: Dim) -> int:

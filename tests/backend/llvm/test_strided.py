@@ -76,3 +76,27 @@ def test_stores_write_through_masks() -> None:
     assert "scatter" not in found and found.count('call void @"llvm.masked.store') == 2
     reversed_ = text(1, -1)
     assert "masked" not in reversed_ and reversed_.count("store <16 x float>") == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    dtype=st.sampled_from(["float32", "int8", "float64", "bool", "float16", "bfloat16"]),
+    lanes=st.sampled_from([3, 4, 8, 16, 24, 64]),
+    count=st.sampled_from([2, 3, 4, 8, 16, 32, 128]),
+    first=st.integers(0, 9),
+)
+def test_lanes_that_share_what_they_read(dtype: str, lanes: int, count: int, first: int) -> None:
+    size = (first + CHUNKS * lanes - 1) // count + 2
+    func = function(
+        f"for i in range({CHUNKS}):\n    for j in T.vectorized({lanes}):\n"
+        f"        B[i * {lanes} + j] = A[({first} + i * {lanes} + j) // {count} + 1]",
+        f'A: T.Buffer(({size},), "{dtype}"), B: T.Buffer(({CHUNKS * lanes},), "{dtype}")',
+    )
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    a = np.arange(size).astype(kind)
+    found = np.zeros(CHUNKS * lanes, kind)
+    tirscript.build(func, pipeline=DEFAULT_LOWERING)(a, found)
+    assert (found == a[(first + np.arange(CHUNKS * lanes)) // count + 1]).all()
+    step = min(lanes, count)
+    if max(lanes, count) % step == 0 and first % step == 0 and dtype != "bool":
+        assert "masked.gather" not in emit_ir(DEFAULT_LOWERING(func), optimized=False)
