@@ -25,12 +25,15 @@ from . import tiles
 from .contraction import Made, Roles, tiled
 from .elementwise import parallel
 from .nests import Dim, Nest, factors, heavy, is_plain
+from .reductions import line_of
 from .work import Work
 
 # operators of what a tile computes for each term: more are no matter of where operands lie
 MOST = 12
 # so few rows use what is computed for the columns at once, in registers
 ONCE = 8
+# rows for each of which it is made again rather than copied into panels, where the columns lie along the sums
+AGAIN = 4
 _SAME = frozenset((OPS["cast"], OPS["negative"]))
 
 
@@ -52,6 +55,8 @@ def operands_apart(work: Work, nest: Nest) -> bool:
     rows = max(sides.rows, key=lambda dim: dim.extent)
     if rows.known and rows.extent <= (ONCE if own else 1) and (rows.extent < 2 or tiles.tile_of(work, nest)):
         return False
+    if own and rows.known and rows.extent <= AGAIN and not heavy(nest.value) and line_of(work, nest) is not None:
+        return False  # in lanes along the sums, what the columns need is quicker made for each row
     makers: list[BlockHandle] = []
     places = {axis.var: at for at, axis in enumerate(nest.block.axes)}
     for part in sides.parts:

@@ -53,7 +53,7 @@ LARGE, AHEAD = 1 << 22, 4096
 def lanes_together(work: Work, nests: Sequence[Nest]) -> bool:
     """Schedule reductions of one block each along the same lines in one loop, which reads them once; False where they
     are not such."""
-    lines = [_line(work, nest) for nest in nests]
+    lines = [line_of(work, nest) for nest in nests]
     if len(nests) < 2 or len(nests) * VECTORS * 2 > work.facts.registers or None in lines:
         return False
     first, line = nests[0], lines[0]
@@ -81,7 +81,7 @@ def lanes_behind(work: Work, nest: Nest, maker: Nest) -> bool:
         power[k_0 * 32 : k_0 * 32 + 32] = exp(...)
         2 vectors of partial results += power[k_0 * 32 : k_0 * 32 + 32]
     """
-    line, one = _line(work, nest), work.facts.lanes(nest.dtype.bits)
+    line, one = line_of(work, nest), work.facts.lanes(nest.dtype.bits)
     made = maker.dims[-1]
     if line is None or len(nest.reduced) > 1 or not line.known or not made.known or made.extent != line.extent:
         return False
@@ -104,7 +104,7 @@ def _chooses(nest: Nest) -> bool:
     return any(type(node) is Call and node.op in CHOICES for node in walk(nest.value))
 
 
-def _line(work: Work, nest: Nest) -> Dim | None:
+def line_of(work: Work, nest: Nest) -> Dim | None:
     """The dimension along memory of a reduction that may be done in lanes; None where there is none."""
     if nest.update is None or nest.dtype.bits < 8:
         return None
@@ -147,7 +147,7 @@ def _vector_for(work: Work, nest: Nest, line: Dim) -> int:
 
 def lanes_apart(work: Work, nest: Nest) -> bool:
     """Schedule a reduction that reads along its innermost reduction axis; False where it does not."""
-    inner = _line(work, nest)
+    inner = line_of(work, nest)
     if inner is None:
         return False
     one, sch = _vector_for(work, nest, inner), work.sch

@@ -75,3 +75,24 @@ def test_of_other_floats_and_by_the_interpreter() -> None:
 def test_the_lanes_are_loaded_at_once() -> None:
     code = tirscript.build(product(256, 32)).llvm_ir()
     assert "masked.gather" not in code
+
+
+@pytest.mark.parametrize(("rows", "again"), [(1, True), (4, True), (5, False)])
+def test_few_rows_make_weights_again_that_lie_along_the_sums(rows: int, again: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def product(A: T.Buffer(({rows}, 256), "float32"), W: T.Buffer((40, 128), "uint8"), C: T.Buffer(({rows}, 40), "float32")):
+    for i, j in T.grid({rows}, 40):
+        C[i, j] = T.float32(0)
+        for k in range(256):
+            C[i, j] += A[i, k] * (T.cast(W[j, k // 2] >> T.cast(k % 2 * 4, "uint8") & T.uint8(15), "float32") - 8.0)
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert ("_rf" in made.script()) is again
+    random = np.random.default_rng(3)
+    a, w = random.integers(-3, 4, (rows, 256)).astype("float32"), random.integers(0, 256, (40, 128)).astype("uint8")
+    found = np.zeros((rows, 40), "float32")
+    tirscript.build(func)(a, w, found)
+    weights = np.stack([w & 15, w >> 4], -1).reshape(40, 256).astype("float32") - 8
+    assert np.array_equal(found, a @ weights.T)
