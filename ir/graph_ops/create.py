@@ -354,13 +354,13 @@ def _one_on_diagonal(v: Sequence[Expr], args: Sequence[Any], out: Any) -> Expr:
     return cast_to(OPS["equal"](v[0] + _signed(args[-1]), v[1]), out.dtype)
 
 
-def _np_eye(n: int, m: int, k: int, dtype: DType) -> Any:
+def _np_eye(n: int, m: int, k: Any, dtype: DType) -> Any:
     import numpy as np
 
     return np.eye(n, m, int(k), dtype=numpy_dtype(dtype))
 
 
-def _np_eye_like(x: Any, k: int, dtype: DType | None) -> Any:
+def _np_eye_like(x: Any, k: Any, dtype: DType | None) -> Any:
     import numpy as np
 
     return np.eye(x.shape[0], x.shape[1], int(k), dtype=x.dtype if dtype is None else numpy_dtype(dtype))
@@ -412,7 +412,7 @@ def _triangle(upper: bool) -> Callable[..., Expr]:
 
 
 def _np_triangle(name: str) -> Callable[..., Any]:
-    def reference(x: Any, k: int) -> Any:
+    def reference(x: Any, k: Any) -> Any:
         import numpy as np
 
         return getattr(np, name)(x, int(k))

@@ -137,7 +137,7 @@ class _Converting:
                 continue
             if type(stmt) is MatchCast and self.cast(stmt):
                 continue
-            for var in variables(stmt):  # type: ignore[arg-type]
+            for var in variables(stmt):
                 self.plain(var)
             if type(stmt) is Dataflow:
                 stmt = stmt.replace(body=self.block(stmt.body, set(stmt.outputs)))

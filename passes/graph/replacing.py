@@ -152,8 +152,8 @@ def with_sizes(func: GraphFunc, sizes: Mapping[Var, Expr]) -> GraphFunc:
     return made
 
 
-def variables(value: GraphExpr) -> set[GraphVar]:
-    """The variables that a value uses."""
+def variables(value: GraphExpr | Stmt) -> set[GraphVar]:
+    """The variables that a value or a statement uses."""
     return {node for node in walk(value) if type(node) is GraphVar}
 
 
