@@ -66,10 +66,10 @@ def test_what_several_rows_share_is_made_once() -> None:
 
 
 @T.prim_func
-def unpacked(X: T.Buffer((32,), "float32"), P: T.Buffer((2100, 16), "uint8"), Y: T.Buffer((2100,), "float32")):
+def unpacked(X: T.Buffer((36,), "float32"), P: T.Buffer((2100, 18), "uint8"), Y: T.Buffer((2100,), "float32")):
     for j in range(2100):
         total: T.float32 = 0.0
-        for k in range(32):
+        for k in range(36):
             total += X[k] * T.cast(P[j, k // 2] >> T.cast(k % 2 * 4, "uint8") & 15, "float32")
         Y[j] = total
 
