@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -287,7 +288,11 @@ def test_values_of_endless_depth_are_refused(make: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("value", [np.zeros(3, np.float32), np.array(["global"])], ids=["floats", "strings"])
 def test_arrays_that_describe_a_buffer_are_refused(value: Any) -> None:
-    """An array compared with a string gives an array, whose truth numpy does not tell."""
+    """An array compared with a string gives an array, whose truth numpy does not tell.
+
+    Where typeguard checks all arguments, it may refuse the array before, as T033.
+    """
+    checked = os.environ.get("TIRSCRIPT_CHECK") == "arguments"
     for given, code in (
         ("(4,), scope=x", "T032"),
         ("(4,), layout=x", "T021"),
@@ -296,6 +301,6 @@ def test_arrays_that_describe_a_buffer_are_refused(value: Any) -> None:
     ):
         with pytest.raises(DiagnosticError) as caught:
             parse(f"@T.prim_func\ndef f(A: T.Buffer({given})):\n    pass\n", names={"x": value})
-        assert [one.code for one in caught.value.diagnostics] == [code], given
+        assert [one.code for one in caught.value.diagnostics] in ([code], ["T033"] if checked else [code]), given
     with pytest.raises(DiagnosticError):
         parse("@G.graph_func\ndef f(a: G.Tensor((4,), x)):\n    return a\n", names={"x": value})
