@@ -152,7 +152,7 @@ class _Part:
         self.g, self.stmt, self.step = g, stmt, step
         self.captured: dict[str, _Value] = {}
         part = self.part = g.another()
-        part.in_part, part.nontemporal = True, g.nontemporal
+        part.in_part, part.nontemporal, part.steady = True, g.nontemporal, g.steady
         part.ranges, part.roots, part.copies, part.span = g.ranges, dict(g.roots), g.copies, g.span
         part.loop_vars = list(g.loop_vars)
         part.depth = self.capture("i32", g.depth)

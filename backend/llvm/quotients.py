@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
+from tirscript.ir.reciprocals import FEWEST, REGISTER, has_exact_inverse, others_beside
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, Evaluate, For, Stmt
 
@@ -33,31 +34,27 @@ from .vector_math.lanes import Lanes
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-REGISTER = 256  # bits; narrower vectors are divided in less time
-LEAST = 16  # vectors that are worth to prepare what is no constant
 CORRECTIONS = {"float": 1, "double": 2}
 
 
 def loop(g: Codegen, stmt: For, write: Callable[[], None]) -> None:
     """Write a loop; twice where only the call knows whether it divides enough vectors to prepare that."""
-    b, before = g.b, g.steady
-    found = _steady(g, stmt)
-    least, most = _iterations(g, stmt)
-    if most < LEAST:
-        found = tuple([(divisor, number) for divisor, number in found if type(number) is Const])
-    if least >= LEAST or all(type(number) is Const for _, number in found):
-        g.steady = found
+    before, found = g.steady, _steady(g, stmt)
+    constants = tuple([(divisor, number) for divisor, number in found if type(number) is Const])
+    least, most = _iterations(g, stmt) if found != constants else (FEWEST, FEWEST)
+    g.steady = found if most >= FEWEST else constants
+    if least >= FEWEST or most < FEWEST:
         write()
     else:
+        b = g.b
         quick, plain, end = b.block("quick"), b.block("plain"), b.block("done")
         count = b.op(f"sub i64 {g.wide(stmt.stop)}, {g.wide(stmt.start)}")
-        b.branch(b.op(f"icmp sge i64 {count}, {LEAST}"), quick, plain)
+        b.branch(b.op(f"icmp sge i64 {count}, {FEWEST}"), quick, plain)
         b.start(quick)
-        g.steady = found
         write()
         b.jump(end)
         b.start(plain)
-        g.steady = ()
+        g.steady = constants
         write()
         b.start(end)
     g.steady = before
@@ -85,11 +82,6 @@ def _steady(g: Codegen, stmt: For) -> tuple[tuple[Expr, Expr], ...]:
     return tuple([(one, number) for one, number in pairs if _stays(g, number, stmt.var, body)])
 
 
-def others_beside(dtype: DType) -> int:
-    """How many operations on floats take as long as one division, which waits for nothing where they are beside it."""
-    return dtype.element.bits // 8
-
-
 def _prefetches(stmt: Stmt) -> bool:
     """Whether a statement does nothing but that."""
     return type(stmt) is Evaluate and type(stmt.value) is Call and stmt.value.op is OPS["prefetch"]
@@ -114,16 +106,14 @@ def _stays(g: Codegen, number: Expr, var: Var, body: tuple[Stmt, ...]) -> bool:
     """Whether a number is a constant, a variable or an element of memory that a loop over `var` does not write, at a
     place that is known before."""
     if type(number) is Const:
-        return math.frexp(number.value)[0] not in (0.5, -0.5)  # LLVM multiplies by the inverse of a power of two
+        return not has_exact_inverse(number)
     changing = [var, *(stmt.var for stmt in body if type(stmt) is Bind)]
     if type(number) not in (Var, BufferLoad) or any(uses(number, one) for one in changing):
         return False
     if type(number) is not BufferLoad:
         return True
-    root, written = (
-        place(g, number.buffer).root,
-        [place(g, stmt.buffer).root for stmt in body if type(stmt) is BufferStore],
-    )
+    root = place(g, number.buffer).root
+    written = [place(g, stmt.buffer).root for stmt in body if type(stmt) is BufferStore]
     if root is None or not g.state.noalias[g.func.name] or any(one in (None, root) for one in written):
         return False
     return not any(type(node) is BufferLoad for node in walk(number.indices)) and not any(

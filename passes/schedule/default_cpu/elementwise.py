@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 from tirscript.ir.expr import BufferLoad, Call, Const, Var
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
+from tirscript.ir.reciprocals import FEWEST, REGISTER, has_exact_inverse, others_beside
 from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import LoopHandle
@@ -22,10 +22,6 @@ from .work import Work, only_reader
 TILE = 64
 # lines of so few vectors are written out
 FEW = 8
-# bits of the vectors that are divided by one number in less time than by a division
-QUICK = 256
-# vectors of a line for which it is worth to prepare that
-SOME = 16
 
 
 def in_memory_order(work: Work, name: str) -> Nest | None:
@@ -120,16 +116,16 @@ def own_vectors(work: Work, nest: Nest) -> int:
     if any(map(_looks_up, walk(nest.value))):
         return work.facts.lanes(32)
     quotients = [node for node in walk(nest.value) if type(node) is Call and _divides_by_one(node, column)]
-    if not quotients or not work.facts.fuses or work.facts.vector_bits < QUICK:
+    if not quotients or not work.facts.fuses or work.facts.vector_bits < REGISTER:
         return 0
     if not column.known and not work.facts.long_lines:
         return 0
-    bits = max(node.dtype.bits for node in quotients)
+    lanes = work.facts.lanes(max(node.dtype.bits for node in quotients))
+    by_constants = all(type(node.args[1]) is Const for node in quotients)
+    if column.known and column.extent < FEWEST * lanes and not by_constants:
+        return 0
     others = sum(type(node) is Call and node.dtype.is_float for node in walk(nest.value)) - len(quotients)
-    lanes = work.facts.lanes(bits)
-    if others >= bits // 8 or (column.known and column.extent < SOME * lanes and not _by_constants(quotients)):
-        return 0  # the division waits for nothing then, or there is much to prepare for little
-    return lanes
+    return lanes if others < sum(others_beside(node.dtype) for node in quotients) else 0
 
 
 def _divides_by_one(node: Call, column: Dim) -> bool:
@@ -138,12 +134,8 @@ def _divides_by_one(node: Call, column: Dim) -> bool:
         return False
     divisor = node.args[1]
     if type(divisor) is Const:
-        return math.frexp(divisor.value)[0] not in (0.5, -0.5)
+        return not has_exact_inverse(divisor)
     return type(divisor) is Var or type(divisor) is BufferLoad
-
-
-def _by_constants(quotients: list[Call]) -> bool:
-    return all(type(node.args[1]) is Const for node in quotients)
 
 
 def short_lines(work: Work, nest: Nest) -> bool:

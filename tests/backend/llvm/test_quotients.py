@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import Any
 
@@ -224,3 +225,23 @@ def test_results_over_the_operands() -> None:
     wanted = x / d
     func(x, d, x)
     assert np.array_equal(x, wanted)
+
+
+@pytest.mark.parametrize("kind", ["range", "T.parallel"])
+def test_a_loop_that_may_run_a_few_times_divides_then(kind: str) -> None:
+    """What only the call knows; the parts of a parallel loop correct quotients as well."""
+    func = program(f"""
+@T.prim_func
+def divided(A: T.Buffer(("n", 8), "float32"), D: T.Buffer((1,), "float32"), B: T.Buffer(("n", 8), "float32")):
+    for i in {kind}(n):
+        for j in T.vectorized(8):
+            B[i, j] = A[i, j] / D[0]
+""")
+    text = emit_ir(DEFAULT_LOWERING(func), target=FUSED, optimized=False)
+    assert text.count("\nextreme") == 1 and len(re.findall("fdiv <8 x float>", text)) == 2
+    kernel = tirscript.build(func, pipeline=DEFAULT_LOWERING)
+    for n in (0, 1, 15, 16, 5000):
+        x, d = np.random.default_rng(n).standard_normal((n, 8)).astype("float32"), np.full(1, 3, "float32")
+        found = np.zeros_like(x)
+        kernel(x, d, found)
+        assert np.array_equal(found, x / d)
