@@ -34,7 +34,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from . import constants, memory, parallel, quotients
+from . import constants, memory, parallel, quotients, temporaries
 from .expr import bind
 from .lookups import one_by_one
 from .moves import in_a_loop
@@ -72,6 +72,7 @@ def _for(g: Codegen, stmt: For) -> None:
         g.nontemporal = _switched(stmt, NONTEMPORAL, stmt.annotations[NONTEMPORAL])
     quotients.loop(g, stmt, lambda: _loop(g, stmt))
     g.nontemporal = before
+    temporaries.free_kept(g)
 
 
 def _switched(stmt: Stmt, key: str, value: Any) -> bool:
@@ -281,6 +282,7 @@ def _while(g: Codegen, stmt: While) -> None:
     if not b.terminated:
         b.jump(head)
     b.start(end)
+    temporaries.free_kept(g)
 
 
 def _break(g: Codegen, stmt: Break) -> None:

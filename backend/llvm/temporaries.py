@@ -80,7 +80,7 @@ def block(g: Codegen, slot: Slot, buffer: Buffer) -> str:
 
 def kept(g: Codegen, buffer: Buffer, allocate: Callable[[], str]) -> str:
     """The address of what `allocate` allocates when the program first comes to a buffer of a loop; the next iterations
-    find it there, and every way out frees it."""
+    find it there. The end of the outermost loop frees it, and every way out."""
     b = g.b
     if buffer not in g.kept:
         slot = g.kept[buffer] = b.alloca("ptr", 8, "kept")
@@ -99,6 +99,16 @@ def kept(g: Codegen, buffer: Buffer, allocate: Callable[[], str]) -> str:
     b.jump(there)
     b.start(there)
     return b.phi("ptr", (known, before), (made, after))
+
+
+def free_kept(g: Codegen) -> None:
+    """Free what the loop kept that ends here, if no other is around it: the next loop has room for its own."""
+    if g.loops:
+        return
+    for slot in g.kept.values():
+        g.b.do(f"call void @free(ptr {g.b.op(f'load ptr, ptr {slot}, align 8')})")
+        g.b.do(f"store ptr null, ptr {slot}, align 8")
+    g.kept.clear()
 
 
 def from_heap(g: Codegen, buffer: Buffer, align: int) -> str:
