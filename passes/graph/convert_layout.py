@@ -14,7 +14,8 @@ before:                                            after:
 have. Which others follow, and how, is in `orders.py`; those that do not get what they had, and so does what leaves a
 dataflow. `G.permute_dims` that undo each other go. Weights that are constants are turned by `fold_graph_constant`.
 
-Layouts in blocks, and those of tensor functions, are moved by `reflow_layouts`.
+Layouts in blocks, and those of tensor functions, are moved by `reflow_layouts`. A function that writes some of its
+tensors in place stays: what was turned before would be out of date.
 """
 
 from __future__ import annotations
@@ -43,33 +44,40 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS
 from tirscript.ir.graph_ops.axes import axes_of
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
-from ..pipeline import graph_func_pass
+from ..pipeline import module_pass
 from .legalize_ops import named_ops
 from .orders import Following, Order, following, inverse, is_plain
-from .replacing import variables
+from .replacing import each_graph_func, variables, written_in_place
 
 
-@graph_func_pass()
+@module_pass()
 def convert_layout(
-    func: GraphFunc,
+    module: Module,
     *,
     ops: str = "nn.conv2d",
     data_layout: str = "NHWC",
     kernel_layout: str = "HWIO",
     out_layout: str = "",
-) -> GraphFunc:
+) -> Module:
     """`h = G.nn.conv2d(x, w)` of NCHW becomes one of NHWC, and `G.nn.relu(h)` is computed of what it gives.
 
     Without an `out_layout` results have the layout of the data.
     """
-    wanted = _Wanted(func, ops, data_layout, kernel_layout, out_layout or data_layout)
-    if not any(type(node) is OpCall and wanted.converts(node) for node in walk(func)):
-        return func
-    body = _Converting(wanted).block(func.body, variables(func.value))
-    return func.replace(body=body)
+    layouts = (data_layout, kernel_layout, out_layout or data_layout)
+
+    def converted(func: GraphFunc) -> GraphFunc:
+        wanted = _Wanted(func, ops, *layouts)
+        if not any(type(node) is OpCall and wanted.converts(node) for node in walk(func)):
+            return func
+        if written_in_place(func, module):
+            return func
+        return func.replace(body=_Converting(wanted).block(func.body, variables(func.value)))
+
+    return each_graph_func(module, converted)
 
 
 class _Wanted:
@@ -125,6 +133,7 @@ class _Converting:
         self.forms: dict[GraphVar, dict[Order, GraphVar]] = {}  # by their orders, tensors that stand in the block
         self.wholes: dict[GraphVar, _Whole] = {}
         self.permutes: set[GraphVar] = set()  # those that the program turns by itself: nothing follows them
+        self.native: set[GraphVar] = set()  # those that were made in another order: what uses them may follow
         self.out: list[Stmt] = []
 
     def block(self, body: tuple[Stmt, ...], outside: set[GraphVar]) -> tuple[Stmt, ...]:
@@ -183,18 +192,32 @@ class _Converting:
     # what calls become
 
     def followed(self, call: OpCall) -> Following | None:
-        """How a call follows the first of its tensors that stands there in another order only."""
-        if self.wanted.converts(call):
-            return self.wanted.following(call)
+        """The call in another layout: one that is asked for, or one that follows its tensors."""
+        found = self.wanted.following(call) if self.wanted.converts(call) else self.behind(call)
+        if found is None:
+            return None
+        # axes of which nobody knows how many there are cannot be turned
+        wanted = [arg for arg, order in zip(call.args, found.args, strict=True) if order is not None]
+        leaves = (leaf for arg in wanted for leaf in _leaves(arg))
+        return found if all(getattr(type_of(leaf), "rank", None) is not None for leaf in leaves) else None
+
+    def behind(self, call: OpCall) -> Following | None:
+        """How a call follows the first of its tensors that stands there in another order."""
         types = [_of_tuple(type_of(arg)) for arg in call.args]
         ranks = [kind.rank if type(kind) is TensorType else None for kind in types]
-        for leaf in _leaves(call):
-            forms = self.forms.get(leaf) if type(leaf) is GraphVar else None
-            if forms and leaf not in self.permutes and not any(map(is_plain, forms)):
-                found = following(call, ranks, next(iter(forms)))
-                if found is not None:
-                    return found
+        for leaf in (leaf for arg in call.args for leaf in _leaves(arg)):
+            order = self.standing(leaf)
+            found = None if order is None else following(call, ranks, order)
+            if found is not None:
+                return found
         return None
+
+    def standing(self, tensor: GraphExpr) -> Order | None:
+        """The other order in which a tensor stands there, if what uses it may follow."""
+        forms = self.forms.get(tensor) if type(tensor) is GraphVar else None
+        if not forms or tensor in self.permutes or (tensor not in self.native and any(map(is_plain, forms))):
+            return None
+        return next((order for order in forms if not is_plain(order)), None)
 
     def follow(self, stmt: GraphBind, call: OpCall, found: Following) -> None:
         args = tuple(
@@ -214,6 +237,8 @@ class _Converting:
     def turned(self, var: GraphVar, order: Order, value: GraphExpr) -> None:
         """Bind what `var` is in an order."""
         made = var if is_plain(order) else GraphVar(var.name, type_of(value))
+        if made is not var:
+            self.native.add(var)
         self.out.append(GraphBind(made, value))
         self.forms[var] = {order: made}
 
@@ -297,9 +322,8 @@ def _of_tuple(kind: GraphType) -> GraphType:
     return kind.fields[0] if type(kind) is TupleType and kind.fields else kind
 
 
-def _leaves(call: OpCall) -> Iterator[GraphExpr]:
-    for arg in call.args:
-        yield from arg.fields if type(arg) is TupleExpr else (arg,)
+def _leaves(arg: GraphExpr) -> tuple[GraphExpr, ...]:
+    return arg.fields if type(arg) is TupleExpr else (arg,)
 
 
 def _bound(body: Sequence[Stmt]) -> Iterator[GraphVar]:

@@ -128,6 +128,20 @@ g = G.nn.group_norm(h, c, c, num_groups=2, channel_axis=1, axes=[2, 3])
 z = G.nn.prelu(g, c, axis=1)
 y = G.strided_slice(z, [1, 3], [1, 0], [5, 12], [2, 1])
 """,
+    "before": """
+h = G.nn.conv2d(x, w, padding=1)
+r = G.reshape(h, (n, 8, 144))
+p = G.nn.max_pool2d(G.nn.relu(h), 2, 2)
+z = G.nn.conv2d(p, v, groups=2)
+y = (r, z)
+""",
+    "behind": """
+h = G.nn.conv2d(x, w, padding=1)
+p = G.nn.max_pool2d(G.nn.relu(h), 2, 2)
+z = G.nn.conv2d(p, v, groups=2)
+r = G.reshape(h, (n, 8, 144))
+y = (r, z)
+""",
     "checked": """
 h = G.nn.conv2d(x, w, padding=1)
 k = G.match_cast(h, G.Tensor((n, 8, 12, 12), "float32"))
@@ -186,6 +200,8 @@ def test_results_stay(name: str, options: dict[str, Any]) -> None:
         ("concat", 3),
         ("turned", 2),  # x, as it was, and the weight; not the result
         ("checked", 4),
+        ("before", 5),  # x, both weights, h and the result: what somebody has as it was may be followed still
+        ("behind", 5),
     ],
 )
 def test_few_tensors_are_turned(name: str, count: int) -> None:
@@ -221,3 +237,50 @@ def test_layouts_that_are_none_are_refused(options: dict[str, Any], says: str) -
     with pytest.raises(DiagnosticError) as found:
         get_pass("convert_layout", **options)(block("residual"))
     assert says in str(found.value)
+
+
+IN_PLACE = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def double(x: T.Buffer((1, 3, 4, 4), "float32")):
+        for n, c, i, j in T.grid(1, 3, 4, 4):
+            x[n, c, i, j] = x[n, c, i, j] * 2.0
+
+    @G.graph_func
+    def main(x: G.Tensor((1, 3, 4, 4), "float32"), w: G.Tensor((2, 3, 1, 1), "float32")):
+        a = G.nn.conv2d(x, w)
+        x2 = G.call_tir_inplace(M.double, (x,), inplace_indices=[0], out=G.Tensor((1, 3, 4, 4), "float32"))
+        b = G.nn.conv2d(x, w)
+        y = G.subtract(b, a)
+        return y
+"""
+
+
+def test_functions_that_write_in_place_stay() -> None:
+    """What was turned before the tensor was written would be read after it."""
+    given = parse(IN_PLACE)
+    assert convert_layout(given) is given
+    x, w = np.ones((1, 3, 4, 4), "float32"), np.ones((2, 3, 1, 1), "float32")
+    np.testing.assert_array_equal(np.asarray(tirscript.interpret(given, x, w)), np.full((1, 2, 4, 4), 3, "float32"))
+
+
+@pytest.mark.parametrize(
+    "body", ["y = G.nn.conv2d(s, w)", "y = G.concat((G.nn.conv2d(x, w), s), axis=1)", "y = G.nn.conv2d(x, w) + s"]
+)
+def test_tensors_of_unknown_rank_stay_as_they_are(body: str) -> None:
+    given = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((1, 3, 4, 4), "float32"), w: G.Tensor((2, 3, 1, 1), "float32"), s: G.Tensor(dtype="float32")):
+        {body}
+        return y
+""")
+    made = convert_layout(given)
+    assert [str(found) for found in verify(made)] == []
+    rng = np.random.default_rng(4)
+    s = rng.standard_normal((1, 3 if "(s, w)" in body else 2, 4, 4)).astype("float32")
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in ((1, 3, 4, 4), (2, 3, 1, 1))]
+    wanted, found = (np.asarray(tirscript.interpret(one, *arrays, s)) for one in (given, made))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
