@@ -82,7 +82,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     def __call__(self, *args: Any, **kwargs: Any) -> Expr:
         if self.make is not None:
             return self.make(*args, **kwargs)
-        return build(self, self.by_place(args, kwargs))
+        return build(self, self.by_place(args, kwargs) if kwargs else list(args))
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class Scopes:
         self.at_once_at = 0  # the number of loops around the body of the innermost parallel one
         self.at_once: list[For] = []
         self.undefs = 0
-        self.left = FEW  # calls, loads and statements, behind which the function is measured
+        self.left = FEW  # nodes with several others below them, behind which the function is measured
         self.handles: dict[int, MatchBuffer] = {}
         self.read: dict[int, tuple[Any, Any]] = {}  # allocated: where it is read first
         self.allocated: dict[int, Buffer] = {}
@@ -227,18 +227,18 @@ class Scopes:
         rules, before = self.rules, len(self.local)
         for stmt in stmts:
             self.stmt = stmt
-            self.left -= 1
-            if not self.left:
-                self.measure()
+            self.count()
             rules[type(stmt)](stmt)
         if len(self.local) > before:
             self.close(before)
 
-    def measure(self) -> None:
-        """End where the function is too large to be gone through."""
-        problem = too_large(self.function)
-        if problem is not None:
-            raise TooLarge(problem)
+    def count(self) -> None:
+        """Note that a node with several others below it is gone through; end where the function has too many parts."""
+        self.left -= 1
+        if not self.left:
+            problem = too_large(self.function)
+            if problem is not None:
+                raise TooLarge(problem)
 
     def close(self, before: int) -> None:
         """End the scope of what was defined since `before`."""

@@ -9,7 +9,7 @@ from ..rewrite import children
 from ..stmt import Stmt
 
 MOST = 1 << 22
-FEW = 1 << 16  # calls, loads and statements that are looked at before the parts are counted
+FEW = 1 << 16  # nodes with several below them that are looked at before the parts are counted
 
 
 def too_large(func: PrimFunc) -> Diagnostic | None:

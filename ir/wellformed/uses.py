@@ -211,9 +211,7 @@ class Uses(Scopes):
         )
 
     def load(self, node: BufferLoad) -> DType:
-        self.left -= 1
-        if not self.left:
-            self.measure()
+        self.count()
         key = id(node.buffer)
         if key in self.allocated and key not in self.read:
             self.read[key] = (node, self.stmt)
@@ -246,6 +244,7 @@ class Uses(Scopes):
         return node.dtype
 
     def let(self, node: Let) -> DType:
+        self.count()
         self.same(self.any(node.value), node.var.dtype, f"the value of `{node.var.name}`", node.value)
         self.some_value(node.var, node.value)
         before = len(self.local)
@@ -289,9 +288,7 @@ class Uses(Scopes):
                     self.report("T112", f"an end of a range is {kind}, not an integer", spot(end, node))
 
     def call(self, node: Call) -> DType:
-        self.left -= 1
-        if not self.left:
-            self.measure()
+        self.count()
         rules = self.rules
         args = node.args
         if len(args) == 2:  # without a comprehension, for speed and for depth: it takes a frame of its own
@@ -351,6 +348,7 @@ class Uses(Scopes):
             )
 
     def call_function(self, node: CallFunction) -> DType:
+        self.count()
         given: list[Any] = []
         for arg in node.args:
             if type(arg) is Buffer:

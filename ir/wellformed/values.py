@@ -18,6 +18,7 @@ class Values(Uses):
     """What they check."""
 
     def shuffle(self, node: Shuffle) -> DType | None:
+        self.count()
         kinds = [self.any(vector) for vector in node.vectors]
         lanes = sum(kind.lanes for kind in kinds)
         if not node.vectors or not node.indices:
@@ -48,6 +49,7 @@ class Values(Uses):
         self.close(before)
 
     def reduce(self, node: Reduce) -> DType | None:
+        self.count()
         self.any(node.combiner)
         kinds = [item.dtype for item in node.combiner.identity]
         for group, what in ((node.init, "an initial value"),):

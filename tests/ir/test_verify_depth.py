@@ -21,6 +21,9 @@ from helpers.nodes import (
 
 from tirscript.ir import (
     Call,
+    CallFunction,
+    Let,
+    Shuffle,
     Source,
     Span,
     Var,
@@ -106,6 +109,22 @@ def test_what_is_shared_is_counted_and_not_walked() -> None:
     assert each.code == "T004"
     assert each.message == ("`f` has over 4,194,304 parts, of which those that are used several times count as often")
     assert each.hint == "bind what is used several times to a name"
+
+
+SHARING: dict[str, Any] = {
+    "let": lambda value: Let(Var("v", F32), value, value),
+    "shuffle": lambda value: Shuffle((value, value), (0,)),
+    "function": lambda value: CallFunction("g", (value, value), F32),
+}
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_so_is_what_other_nodes_share(kind: str) -> None:
+    value: Any = x
+    for _ in range(60):
+        value = SHARING[kind](value)
+    (each,) = verify(func(store(value)))
+    assert each.code == "T004"
 
 
 def test_the_place_of_what_is_shared() -> None:
