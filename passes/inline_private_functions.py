@@ -27,16 +27,19 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, Evaluate, MatchBuffer, Return, Stmt
 
-from .pipeline import get_pass, module_pass
+from .pipeline import module_pass
 from .statements import keep_comments
 from .targets import TARGET
 
 
 @module_pass()
-def inline_private_functions(module: Module) -> Module:
-    """`cls.addone(x, y)` becomes `for i in range(4): y[i] = x[i] + 1` where `addone` is private."""
+def inline_private_functions(module: Module, *, most: int = 1_000) -> Module:
+    """`cls.addone(x, y)` becomes `for i in range(4): y[i] = x[i] + 1` where `addone` is private; of graph functions no
+    more than `most` statements."""
     if module.graph_funcs:
-        module = get_pass("inline_graph_functions", private=True)(module)
+        from .graph.inline_graph_functions import in_place_of_calls
+
+        module = in_place_of_calls(module, most, private=True)
     candidates = {
         one.name: one for one in module.functions if type(one) is PrimFunc and one.private and can_inline(one)
     }

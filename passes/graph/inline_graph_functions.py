@@ -13,9 +13,9 @@ before:                                            after:
         return y
 
 A function stays a function where it calls itself or one that does, says by its attributes something else than its
-caller (another target is one), is given what fits its parameters only when the program runs, or has an `if` and is
-called in a dataflow; and where the module would get more than `most` statements more. Private functions that nothing
-calls any more go.
+caller (another target is one), is given what fits its parameters only when the program runs, takes tensors of which
+only the rank is said (`measure_sizes` names their dimensions), or has an `if` and is called in a dataflow; and where
+the module would get more than `most` statements more. Private functions that nothing calls any more go.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ from .written_out import callees_first, calls_of, fits, for_arguments, in_place
 OF_PARAMETERS = ("num_input", "tir_var_upper_bound")  # attributes that speak of the parameters of their function
 
 
-@module_pass()
+@module_pass(opt_level=1)
 def inline_graph_functions(module: Module, *, most: int = 1_000, private: bool = False) -> Module:
     """`y = cls.doubled(h)` becomes `b = G.multiply(h, G.const(2.0))`; `private`: of private functions alone."""
+    return in_place_of_calls(module, most, private)
+
+
+def in_place_of_calls(module: Module, most: int, private: bool) -> Module:
+    """A module whose graph functions stand in place of their calls, with no more than `most` statements more."""
     before: dict[str, Any] = {one.name: one for one in module.functions}
     now = dict(before)
     known: dict[str, GraphFunc] = {}
@@ -50,8 +55,9 @@ def inline_graph_functions(module: Module, *, most: int = 1_000, private: bool =
         calls = calls_of(func)
         chosen = _that_fit(func, known, most)
         if chosen:
-            most -= sum(chosen.values())
-            func = now[name] = _Inlining(func, module, {one: known[one] for one in chosen}).function(func)
+            inlining = _Inlining(func, module, {one: known[one] for one in chosen})
+            func = now[name] = inlining.function(func)
+            most -= inlining.more
         if calls <= ending:
             ending.add(name)
             if func.private or not private:
@@ -66,15 +72,20 @@ def inline_graph_functions(module: Module, *, most: int = 1_000, private: bool =
     return module.replace(functions=tuple(kept))
 
 
-def _that_fit(func: GraphFunc, known: dict[str, GraphFunc], room: int) -> dict[str, int]:
-    """The functions whose calls in `func` become no more than `room` statements, small ones first; how many each."""
+def _that_fit(func: GraphFunc, known: dict[str, GraphFunc], room: int) -> list[str]:
+    """The functions whose calls in `func` become no more than `room` statements, small ones first."""
     counts = Counter(node.function for node in walk(func) if type(node) is FunctionRef and node.function in known)
-    costs = {name: count * sum(isinstance(node, Stmt) for node in walk(known[name])) for name, count in counts.items()}
-    found: dict[str, int] = {}
+    costs = {name: count * _statements(known[name]) for name, count in counts.items()}
+    found: list[str] = []
     for name in sorted(costs, key=costs.__getitem__):
-        if sum(found.values()) + costs[name] <= room:
-            found[name] = costs[name]
+        if costs[name] <= room:
+            found.append(name)
+            room -= costs[name]
     return found
+
+
+def _statements(node: GraphFunc | tuple[Stmt, ...]) -> int:
+    return sum(isinstance(inner, Stmt) for inner in walk(node))
 
 
 class _Inlining(Replacing):
@@ -83,6 +94,7 @@ class _Inlining(Replacing):
     def __init__(self, func: GraphFunc, module: Module, functions: dict[str, GraphFunc]) -> None:
         super().__init__()
         self.func, self.module, self.functions = func, module, functions
+        self.more = 0  # statements
         flows = (node for node in walk(func) if type(node) is Dataflow)
         self.in_dataflow = {stmt.var for flow in flows for stmt in flow.body if type(stmt) is GraphBind}
 
@@ -93,10 +105,11 @@ class _Inlining(Replacing):
         return None
 
     def rewritten(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        callee = self.callee(stmt)
-        if callee is None or type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
+        if type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
             return (stmt,)
-        args = stmt.value.args
+        callee, args = self.callee(stmt, stmt.value), stmt.value.args
+        if callee is None:
+            return (stmt,)
         types = [type_of(arg, self.module) for arg in args]
         try:
             made = for_arguments(callee, types)
@@ -104,20 +117,17 @@ class _Inlining(Replacing):
             return (stmt,)  # the check of the program tells
         if not fits(made, types):
             return (stmt,)
-        body, value = in_place(made, args, types)
+        statements, value = in_place(made, args, types, flat=stmt.var in self.in_dataflow)
+        body = tuple(statements)
+        self.more += _statements(body)
         if type(value) is GraphVar and structural_equal(value.type, stmt.var.type):
             self.values[stmt.var] = value
-            return tuple(body)
+            return body
         return (*body, stmt.replace(value=value))
 
-    def callee(self, stmt: Stmt) -> GraphFunc | None:
+    def callee(self, stmt: GraphBind, call: FunctionCall) -> GraphFunc | None:
         """The function that a statement calls, if what it does may stand there."""
-        if type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
-            return None
-        call = stmt.value
-        if type(call.function) is not FunctionRef:
-            return None
-        found = self.functions.get(call.function.function)
+        found = self.functions.get(call.function.function) if type(call.function) is FunctionRef else None
         if found is None or len(found.params) != len(call.args):
             return None
         if found.attrs != self.func.attrs.without(*OF_PARAMETERS) or (self.func.pure and not found.pure):

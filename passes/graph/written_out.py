@@ -55,8 +55,11 @@ def fits(func: GraphFunc, types: Sequence[GraphType]) -> bool:
     return all(structural_equal(param.type, have) for param, have in zip(func.params, types, strict=True))
 
 
-def in_place(func: GraphFunc, args: Sequence[GraphExpr], types: Sequence[GraphType]) -> tuple[list[Stmt], GraphExpr]:
-    """The statements of a function `for_arguments` in place of its call, and its value.
+def in_place(
+    func: GraphFunc, args: Sequence[GraphExpr], types: Sequence[GraphType], *, flat: bool = True
+) -> tuple[list[Stmt], GraphExpr]:
+    """The statements of a function `for_arguments` in place of its call, and its value; `flat` without dataflows, as
+    they stand in another one.
 
     What is known of an argument only when the program runs is checked by a `G.match_cast`.
     """
@@ -67,7 +70,7 @@ def in_place(func: GraphFunc, args: Sequence[GraphExpr], types: Sequence[GraphTy
             instead[param] = arg
         else:
             made.append(MatchCast(param, arg, param.type))
-    made += (substitute(stmt, instead) for stmt in plain_statements(func.body))
+    made += (substitute(stmt, instead) for stmt in (plain_statements(func.body) if flat else func.body))
     return made, substitute(func.value, instead)
 
 

@@ -10,7 +10,7 @@ import pytest
 import tirscript
 from tirscript.ir import Module, structural_equal
 from tirscript.ir.verify import verify
-from tirscript.passes import get_pass
+from tirscript.passes import PassContext, Sequential, get_pass
 from tirscript.passes.graph import (
     bind_params,
     canonicalize_bindings,
@@ -54,7 +54,7 @@ def assert_same(given: Module, made: Module, *args: Any) -> None:
     assert [str(found) for found in verify(made)] == []
     assert structural_equal(parse(made.script()), made)
     wanted = tirscript.interpret(given, *args)
-    for found in (tirscript.interpret(made, *args), tirscript.build(given)(*args)):
+    for found in (tirscript.interpret(made, *args), tirscript.build(made)(*args)):
         np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-5)
 
 
@@ -72,33 +72,20 @@ def test_weights_are_prepared_when_they_are_constants() -> None:
     assert "permute_dims" in fold_graph_constant(given).script()
 
 
-FUNCTIONS = {
-    "of itself": """
-    @G.graph_func
-    def other(x: G.Tensor(("n", 4), "float32")) -> G.Tensor(("n", 4), "float32"):
+def other(shape: str = '("n", 4)', how: str = "(private=True)", attrs: str = "") -> str:
+    return f"""
+    @G.graph_func{how}
+    def other(x: G.Tensor({shape}, "float32")) -> G.Tensor({shape}, "float32"):
+        {attrs or "# as its caller"}
         with G.dataflow():
-            y = G.exp(x)
+            z = G.exp(x)
+            y = G.sin(z)
             G.output(y)
         return y
-""",
-    "attributes": """
-    @G.graph_func(private=True)
-    def other(x: G.Tensor(("n", 4), "float32")):
-        G.func_attr({"fastmath": False})
-        with G.dataflow():
-            y = G.exp(x)
-            G.output(y)
-        return y
-""",
-    "when it runs": """
-    @G.graph_func(private=True)
-    def other(x: G.Tensor((3, 4), "float32")):
-        with G.dataflow():
-            y = G.exp(x)
-            G.output(y)
-        return y
-""",
-    "branches": """
+"""
+
+
+BRANCHES = """
     @G.graph_func(private=True)
     def other(x: G.Tensor(("n", 4), "float32")):
         c = G.less(G.sum(x), G.const(0.0))
@@ -107,32 +94,62 @@ FUNCTIONS = {
         else:
             y = G.sin(x)
         return y
-""",
-}
-
-
-@pytest.mark.parametrize("name", list(FUNCTIONS)[1:])
-def test_what_stays_a_function(name: str) -> None:
-    given = module(FUNCTIONS[name], "a = cls.other(x)", "y = G.negative(a)")
-    assert inline_graph_functions(given) is given
-    assert_same(given, given, *arrays())
-
-
-def test_branches_outside_of_dataflows_and_public_functions() -> None:
-    called = """
+"""
+CALLED = """
     @G.graph_func
     def main(x: G.Tensor((3, 4), "float32")):
         a = M.other(x)
         y = G.negative(a)
         return y
 """
-    branches = module(FUNCTIONS["branches"] + called)
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        other(attrs='G.func_attr({"fastmath": False})'),
+        other("(3, 4)"),
+        other("ndim=2").replace('ndim=2, "float32"', 'ndim=2, dtype="float32"'),
+        BRANCHES,
+    ],
+    ids=["attributes", "when it runs", "rank", "branches"],
+)
+def test_what_stays_a_function(functions: str) -> None:
+    given = module(functions, "a = cls.other(x)", "y = G.negative(a)")
+    assert inline_graph_functions(given) is given
+
+
+def test_dataflows_stay_what_is_fused() -> None:
+    given = module(other() + CALLED)
+    made = inline_graph_functions(given)
+    kernels = Sequential.parse("legalize_ops,annotate_pattern,fuse_ops,fuse_tir")(made)
+    assert [one.name for one in kernels.prim_funcs if "exp" in one.name] == ["fused_exp_sin"]
+    assert_same(given, made, np.ones((3, 4), "float32"))
+
+
+def test_calls_that_stay_take_no_room() -> None:
+    unlike = other(attrs='G.func_attr({"fastmath": False})').replace("other", "unlike")
+    calls = [f"a{at} = cls.unlike(x)" for at in range(9)] + ["y = cls.other(x)"]
+    made = inline_graph_functions(module(unlike + other(), *calls), most=30)
+    assert [one.name for one in made.functions] == ["unlike", "main"]
+
+
+def test_less_is_inlined_where_passes_are_asked_for_less() -> None:
+    given = module(other() + CALLED)
+    with PassContext(opt_level=0):
+        assert get_pass("inline_graph_functions")(given) is given
+        assert len(get_pass("inline_private_functions")(given).functions) == 1
+    assert get_pass("inline_private_functions", most=1)(given) is given
+
+
+def test_branches_outside_of_dataflows_and_public_functions() -> None:
+    branches = module(BRANCHES + CALLED)
     made = inline_graph_functions(branches)
     assert [one.name for one in made.functions] == ["main"]
     for sign in (1, -1):
         assert_same(branches, made, sign * np.ones((3, 4), "float32"))
 
-    public = module(FUNCTIONS["of itself"] + called)
+    public = module(other(how="") + CALLED)
     made = inline_graph_functions(public)
     assert [one.name for one in made.functions] == ["other", "main"] and "other(x)" not in made["main"].script()
     assert_same(public, made, np.ones((3, 4), "float32"))
@@ -141,7 +158,7 @@ def test_branches_outside_of_dataflows_and_public_functions() -> None:
 
 
 def test_calls_of_calls_and_no_more_than_there_is_room_for() -> None:
-    functions = FUNCTIONS["of itself"].replace("other", "f0")
+    functions = other(how="").replace("other", "f0")
     for at in range(1, 40):
         functions += f"""
     @G.graph_func(private=True)
@@ -160,7 +177,7 @@ def test_calls_of_calls_and_no_more_than_there_is_room_for() -> None:
     assert 2 < len(made.functions) < 40
 
 
-def test_functions_that_call_each_other_stay() -> None:
+def test_functions_that_call_each_other_or_themselves_stay() -> None:
     given = parse("""
 from tvm.script import ir as I, relax as R
 @I.ir_module
@@ -191,6 +208,27 @@ class M:
     assert isinstance(given, Module)
     assert inline_graph_functions(given) is given
     assert bool(np.asarray(tirscript.build(given)(np.int64(4)))) is True
+    itself = parse("""
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class M:
+    @R.function(private=True)
+    def down(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        done = R.less(n, R.const(1, "int64"))
+        if done:
+            r = n
+        else:
+            r = M.down(R.subtract(n, R.const(3, "int64")))
+        return r
+
+    @R.function
+    def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        r = M.down(n)
+        return r
+""")
+    assert isinstance(itself, Module)
+    assert inline_graph_functions(itself) is itself
+    assert int(np.asarray(tirscript.build(itself)(np.int64(7)))) == -2
 
 
 def test_values_stand_for_themselves() -> None:
