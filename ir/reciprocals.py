@@ -15,6 +15,9 @@ from .expr import Const
 REGISTER = 256
 # vectors that are worth to prepare what is no constant
 FEWEST = 16
+# the powers of two between which a divisor, its reciprocal and what both are scaled to are normal, by the bits of the
+# float that is computed in
+USUAL = {32: (-102, 126), 64: (-969, 1022)}
 
 
 def others_beside(dtype: DType) -> int:
@@ -22,9 +25,12 @@ def others_beside(dtype: DType) -> int:
     return dtype.element.bits // 8
 
 
-def has_exact_inverse(number: Const) -> bool:
-    """Whether a float is a power of two: LLVM multiplies by its inverse."""
-    return math.frexp(number.value)[0] in (0.5, -0.5)
+def has_reciprocal(number: Const) -> bool:
+    """Whether vectors are divided by a constant so: by no power of two, by whose inverse LLVM multiplies, and by no
+    extreme number, by which the code generator divides."""
+    mantissa, exponent = math.frexp(number.value)
+    least, beyond = USUAL[max(number.dtype.element.bits, 32)]
+    return abs(mantissa) not in (0, 0.5) and math.isfinite(mantissa) and least < exponent <= beyond
 
 
-__all__ = ["FEWEST", "REGISTER", "has_exact_inverse", "others_beside"]
+__all__ = ["FEWEST", "REGISTER", "USUAL", "has_reciprocal", "others_beside"]

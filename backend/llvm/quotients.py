@@ -5,11 +5,12 @@
                                                                   q = quick(A[j * 16 : 16])
                                                                   B[j * 16 : 16] = q if q is no extreme else A[...] / d
 
-With D = d s, a power of two times d, r = 1 / D and X = x s: q = X r is the quotient but for a unit or two, and
-q - (q D - X) r is nearer. From then on q D - X is exact, and once more rounds correctly (Markstein 1990) where the
-quotient is normal or 0. For float32 the first time is enough: the quotients so near the middle of two numbers that the
-error counts are known (A 2^k - B M is at most 6, for A, B of 24 bits and M of 25), and each was tried. All this takes
-half of the time of a division, or less. A vector with a quotient that is denormal, infinite or nan is divided.
+With D = |d| s, a power of two times the divisor, r = 1 / D, and X = x s with the sign of d: q = X r is the quotient but
+for a unit or two, and q - (q D - X) r is nearer. From then on q D - X is exact, and once more rounds correctly
+(Markstein 1990) where the quotient is normal or 0. For float32 the first time is enough: the quotients so near the
+middle of two numbers that the error counts are known (A 2^k - B M is at most 6, for A, B of 24 bits and M of 25), and
+each was tried. All this takes half of the time of a division, or less. A vector with a quotient that is denormal,
+infinite or nan is divided.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
-from tirscript.ir.reciprocals import FEWEST, REGISTER, has_exact_inverse, others_beside
+from tirscript.ir.reciprocals import FEWEST, REGISTER, USUAL, has_reciprocal, others_beside
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, Evaluate, For, Stmt
 
@@ -43,7 +44,8 @@ def loop(g: Codegen, stmt: For, write: Callable[[], None]) -> None:
     constants = tuple([(divisor, number) for divisor, number in found if type(number) is Const])
     least, most = _iterations(g, stmt) if found != constants else (FEWEST, FEWEST)
     g.steady = found if most >= FEWEST else constants
-    if least >= FEWEST or most < FEWEST:
+    forks = stmt.kind == "parallel" and not g.in_part  # which takes longer than to prepare a divisor
+    if least >= FEWEST or most < FEWEST or forks:
         write()
     else:
         b = g.b
@@ -106,7 +108,7 @@ def _stays(g: Codegen, number: Expr, var: Var, body: tuple[Stmt, ...]) -> bool:
     """Whether a number is a constant, a variable or an element of memory that a loop over `var` does not write, at a
     place that is known before."""
     if type(number) is Const:
-        return not has_exact_inverse(number)
+        return has_reciprocal(number)
     changing = [var, *(stmt.var for stmt in body if type(stmt) is Bind)]
     if type(number) not in (Var, BufferLoad) or any(uses(number, one) for one in changing):
         return False
@@ -152,22 +154,22 @@ def _quotient(b: FunctionText, x: str, divisor: str, scalar: str, lanes: int) ->
 
 
 def _prepared(f: Lanes, divisor: str) -> tuple[str, str, str]:
-    """s, D and r of above; where the divisor is not positive or of extreme size r is nan, and so is all that it makes.
+    """s with the sign, D and r of above; where the divisor is of extreme size r is nan, and so is all that it makes.
 
     LLVM moves it before the loop. The division, which takes longest, waits for nothing: 1 / d is normal.
     """
     mantissa, twice = f.format.mantissa, 2 * f.format.bias
-    bits = f.bits(divisor)
-    # D is in [2^top, 2^(top + 1)), so that its last bit is worth 2; s, 1 / s and 1 / d are normal where the exponent of
-    # d is above `top` and below that of the least number whose inverse is not
+    size = f.abs(divisor)
+    bits = f.bits(size)
+    # D is in [2^top, 2^(top + 1)), so that its last bit is worth 2; s, 1 / s and 1 / d are normal
     top = mantissa + 1
-    least, beyond = top + 1, twice - 1
+    least, beyond = (f.format.bias + power for power in USUAL[f.format.bits])
     fits = f.itest("ult", f.isub(bits, least << mantissa), (beyond - least) << mantissa)
     exponent = f.iand(bits, (twice + 1) << mantissa)
     scale = f.from_bits(f.isub(f.whole((twice + top) << mantissa), exponent))
     unscale = f.from_bits(f.isub(exponent, top << mantissa))
-    inverse = f.mul(f.div(f.real(1.0), divisor), unscale)
-    return scale, f.mul(divisor, scale), f.select(fits, inverse, math.nan)
+    inverse = f.mul(f.div(f.real(1.0), size), unscale)
+    return f.copysign(scale, divisor), f.mul(size, scale), f.select(fits, inverse, math.nan)
 
 
 # of what is neither normal nor 0: quiet and signalling nan, both infinities and denormal numbers

@@ -1,5 +1,8 @@
-"""Where large temporaries of constant size live: blocks of the heap that a call allocates once and that buffers share
-when their lifetimes are apart.
+"""Temporaries of the heap.
+
+Those of constant size are blocks that a call allocates once, and that buffers share whose lifetimes are apart (`plan`,
+`block`). Those of a size that only the call knows, or larger than `LARGEST`, are allocated where the program comes to
+them (`from_heap`); in a loop once, for all iterations, where the size is known before it (`kept`).
 
 A lifetime is the stretch of the program from the first use of a buffer to the last, in the order of the text; a buffer
 from outside of a loop that is used in it lives as long as the loop. One whose address is taken lives as long as its

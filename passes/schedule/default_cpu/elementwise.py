@@ -7,7 +7,7 @@ import itertools
 from tirscript.ir.expr import BufferLoad, Call, Const, Var
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
-from tirscript.ir.reciprocals import FEWEST, REGISTER, has_exact_inverse, others_beside
+from tirscript.ir.reciprocals import FEWEST, REGISTER, has_reciprocal, others_beside
 from tirscript.ir.rewrite import uses, walk
 
 from ..primitive import LoopHandle
@@ -109,7 +109,7 @@ def own_vectors(work: Work, nest: Nest) -> int:
     what all of a line is divided by is divided by once (`backend/llvm/quotients.py`).
     """
     column = nest.dims[-1]
-    if not nest.store.indices or nest.store.indices[-1] is not column.var or nest.store.buffer.strides is not None:
+    if not nest.store.indices or stride_of(nest.store, column.var) != 1:
         return 0
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return 0
@@ -134,7 +134,7 @@ def _divides_by_one(node: Call, column: Dim) -> bool:
         return False
     divisor = node.args[1]
     if type(divisor) is Const:
-        return not has_exact_inverse(divisor)
+        return has_reciprocal(divisor)
     return type(divisor) is Var or type(divisor) is BufferLoad
 
 
