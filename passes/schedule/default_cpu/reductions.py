@@ -128,7 +128,9 @@ def _step(load: BufferLoad, dim: Dim, lanes: int) -> int | None:
     if type(atom) is not Call or atom.op is not OPS["floordiv"] or atom.args[0] is not dim.var:
         return stride_of(load, dim.var)
     count, others = atom.args[1], (*last.without(atom).terms, *load.indices[:-1])
-    if type(count) is not Const or last.terms[atom] != 1 or any(uses(other, dim.var) for other in others):
+    if type(count) is not Const or count.value < 2 or last.terms[atom] != 1:
+        return stride_of(load, dim.var)
+    if any(uses(other, dim.var) for other in others):
         return stride_of(load, dim.var)
     fewer, more = sorted((int(count.value), lanes))
     return 0 if more % fewer == 0 else None

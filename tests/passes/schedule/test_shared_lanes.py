@@ -47,6 +47,7 @@ def in_lanes(func: PrimFunc) -> bool:
         (256, 24, "j // 2", False),
         (250, 32, "j // 2", False),  # no whole vectors
         (256, 32, "j // 2 * 2", False),  # elements that are apart
+        (256, 32, "j // -2 + 128", False),  # backward
     ],
 )
 def test_which_sums_are_made_in_lanes(columns: int, group: int, index: str, lanes: bool) -> None:
