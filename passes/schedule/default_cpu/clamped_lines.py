@@ -28,6 +28,8 @@ from ..naming import named_apart
 _MAX, _MIN, _MOD = (OPS[name] for name in ("max", "min", "floormod"))
 # what is left between the ends is at least so many elements, and so many times what is cut off
 SHORTEST, TIMES = 48, 4
+# elements that a line may be moved by, so that no index wraps around
+FARTHEST = 1 << 16
 # stands for lengths that only the call knows
 LONG = 64
 
@@ -60,6 +62,8 @@ class _Ends(Struct):
         """What a number brought back is between the ends, which become as long as that needs."""
         if call.op not in (_MAX, _MIN, _MOD) or call.dtype is not self.axis.var.dtype:
             return call
+        if call.dtype.kind != "int" or call.dtype.bits < 32:
+            return call  # numbers that may wrap around are not brought back but at the ends
         inner, end = call.args
         if call.op is not _MOD and uses(end, self.axis.var):
             inner, end = end, inner
@@ -67,6 +71,8 @@ class _Ends(Struct):
         if form.terms.get(self.axis.var) != 1 or uses(end, self.axis.var) or reads_memory(end):
             return call
         steps = form.without(self.axis.var)
+        if abs(steps.constant) > FARTHEST:
+            return call
         if call.op is _MAX:
             first = linear(end) - steps
             return inner if first.is_constant and self.leaves(first.constant, 0) else call
@@ -96,9 +102,9 @@ class _Ends(Struct):
         """Where the parts of the line begin, and how long they are: before, between, and behind."""
         size, before, behind = self.axis.stop, self.before, self.behind
         if type(size) is Const:
-            last, zero = int(size.value) - behind, const(0, size.dtype)
-            starts = (zero, const(before, size.dtype), const(last, size.dtype))
-            return list(zip(starts, (zero + before, zero + (last - before), zero + behind), strict=True))
+            last = int(size.value) - behind
+            numbers = ((0, before), (before, last - before), (last, behind))
+            return [(const(start, size.dtype), const(count, size.dtype)) for start, count in numbers]
         low, high, kind = get_op("min"), get_op("max"), size.dtype
         zero, first = const(0, kind), const(before, kind)
         rest = low(const(behind, kind), high(size - before, zero))
