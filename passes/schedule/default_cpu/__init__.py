@@ -7,21 +7,20 @@ by a parallel one around blocks, are left alone.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Set
 
 from msgspec import structs
 
-from tirscript.ir.expr import Const, Ramp, Var
+from tirscript.ir.expr import Const, Ramp
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import free_vars, refresh, walk
-from tirscript.ir.stmt import AllocateConst, Block, For, If, MatchBuffer, Stmt
+from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Block, For
 
 from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
-from ...statements import reads_memory, sizes_of
-from ..naming import named_apart, renamed_apart
+from ...statements import sizes_of
+from ..naming import named_apart
 from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
@@ -33,13 +32,15 @@ from .lane_sums import lane_sums
 from .outer_vectors import outer_vectors
 from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
+from .versions import beside, is_known, may_have_versions, with_few_rows, with_one_row
 from .work import Work
 
 
 def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     """The schedule that the pass `default_cpu` makes of a function; no step where the function says how it runs.
 
-    The pass puts a version for short lines of symbolic length beside it (`for_lengths`), which is in no trace.
+    The pass puts versions for short lines of symbolic length (`for_lengths`) and for products of one row beside it,
+    which are in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
     `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func))))))`.
     The attribute "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
@@ -48,7 +49,7 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
 
 
 def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
-    """What the pass `default_cpu` makes of a function: `for_lengths`, with vectors of what stayed plain loops."""
+    """What the pass `default_cpu` makes of a function: schedules, and vectors of what stayed plain loops."""
     with recursion_room():
         plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
@@ -65,37 +66,30 @@ def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         made = outer_vectors(func, facts, _with_vectors)
         if not _changes(schedule) or _has_vectors(made):
             return made
-    return outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
+    made = outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
+    few = with_few_rows(schedule.given, schedule.few)
+    if few is not None:
+        made = beside(_with_vectors(few[0], facts), few[1], made, "_few")
+    one = with_one_row(func, schedule.rows)
+    return made if one is None else beside(_with_vectors(one[0], facts), one[1], made, "_row")
 
 
 def for_lengths(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """What `default_schedule` makes of a function, and beside it, where it reduces lines of symbolic length in lanes, a
-    version for short ones; the function itself where there is nothing to do.
-
-    before:                                    after:
-        for i in range(n):                         if m < 40:
-            S[i] = 0                                   for i in T.parallel(n): ... as it was
-            for j in range(m):                     else:
-                S[i] += A[i, j]                        for i in T.parallel(n): ... by lanes
-    """
+    version for short ones; the function itself where there is nothing to do."""
     return _for_lengths(func, facts, _scheduled(func, facts))
 
 
 def _for_lengths(func: PrimFunc, facts: CpuFacts, made: Work) -> PrimFunc:
     if not _changes(made):
         return func
-    known, long = {*func.symbols, *func.params}, made.sch.func
-    lines = {n: least for n, least in made.lines.items() if set(free_vars(n)) <= known and not reads_memory(n)}
-    if not lines or any(type(node) is AllocateConst for node in walk(func.body)):
+    lines, long = {n: least for n, least in made.lines.items() if is_known(func, n)}, made.sch.func
+    if not lines or not may_have_versions(func):
         return long
     short = _scheduled(func, structs.replace(facts, long_lines=False)).sch.func
     with recursion_room():
         conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
-        taken = {node.name for node in walk(long.body) if type(node) is Block}
-        beside = refresh(renamed_apart(_without_matches(short), taken, "_short"))
-        condition = functools.reduce(get_op("logical_and"), conditions)
-        matches = [stmt for stmt in long.body if _gives_lengths(stmt)]
-        return long.replace(body=(*matches, If(condition, beside, _without_matches(long))))
+        return beside(short, conditions, long, "_short")
 
 
 def _steps(made: Work) -> set[str]:
@@ -110,15 +104,6 @@ def _changes(made: Work) -> bool:
 
 def _has_vectors(func: PrimFunc) -> bool:
     return any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(func.body))
-
-
-def _gives_lengths(stmt: Stmt) -> bool:
-    """Whether a statement gives a parameter its shape, and with that lengths their values."""
-    return type(stmt) is MatchBuffer and type(stmt.source) is Var
-
-
-def _without_matches(func: PrimFunc) -> tuple[Stmt, ...]:
-    return tuple([stmt for stmt in func.body if not _gives_lengths(stmt)])
 
 
 def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.rewrite import free_vars, uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
@@ -37,6 +37,8 @@ WRITTEN_OUT = 96
 FEWEST = 4
 # so few rows do not pay for a copy of the other operand
 FEW = 24
+# elements of an operand from which on versions are worth their code that do not copy it: for one row, and for some
+COPIED, LARGE = 1 << 14, 1 << 18
 # rows that keep the processor busy in a tile
 FILLED = 8
 # columns of fewer elements become one with the dimensions beside them
@@ -79,7 +81,22 @@ NOTHING = Made()
 def contraction(work: Work, nest: Nest) -> bool:
     """Schedule a contraction; False where the block is none, or is too small to gain by it."""
     roles = roles_of(work, nest)
-    return roles is not None and tiled(work, nest, roles)
+    if roles is None or not tiled(work, nest, roles):
+        return False
+    if not roles.rows.known and not work.copied_once(roles.right.buffer):
+        _note_rows(work, nest, roles)
+    return True
+
+
+def _note_rows(work: Work, nest: Nest, roles: Roles) -> None:
+    """Let there be versions for few rows, where to copy the other operand takes as long as the product."""
+    copied, others = [roles.columns, *roles.reduced], [dim.axis.stop for dim in nest.dims if dim is not roles.rows]
+    size, rows = _count(copied), roles.rows.axis
+    if size < COPIED or not set(free_vars(rows.stop)).isdisjoint(free_vars(tuple(others))):
+        return
+    work.rows.add(rows.stop)
+    if size >= LARGE and all(dim.known for dim in copied):
+        work.few[nest.name] = rows
 
 
 def placed(work: Work, nest: Nest) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
-from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, For, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, For, Stmt
 
 from ...statements import reads_memory
 from ..blocks import reads_of
@@ -35,23 +35,28 @@ class Work:
     """A schedule and the facts of the processor it is made for.
 
     `done` holds the names of blocks that are scheduled, `lines` the symbolic lengths of lines that are reduced in
-    lanes, with the least length for which that pays; `tiled` those of convolutions that are done in tiles. `begun` are
-    the names of blocks made of loops: what these begin with is stored where they have no terms, too. `cut` says whether
-    lines were cut before (`clamped_lines.py`), so that the schedule is another function without any step.
+    lanes, with the least length for which that pays; `rows` the symbolic numbers of rows of products for which the
+    other operand is copied, which does not pay for one row, and `few` the axes of rows of those blocks for which it
+    does not for some; `tiled` the names of convolutions that are done in tiles. `begun` are those of blocks made of
+    loops: what these begin with is stored where they have no terms, too. `given` is the function before any step, and
+    `cut` says whether its lines were cut (`clamped_lines.py`), so that it is another one than the rules were asked for.
     """
 
     def __init__(self, schedule: Schedule, facts: CpuFacts, begun: Set[str] = frozenset()) -> None:
-        self.sch = schedule
+        self.sch, self.given = schedule, schedule.func
         self.facts = facts
         self.begun = begun
         self.cut = False
         self.done: set[str] = set()
         self.tiled: set[str] = set()
         self.lines: dict[Expr, int] = {}
+        self.rows: set[Expr] = set()
+        self.few: dict[str, Axis] = {}
 
     def attempt(self, rule: Callable[..., Any], *args: Any) -> bool:
         """Whether a rule did something; what a refusal leaves half done is taken back."""
-        before, done, lines, tiled = self.sch.mark(), set(self.done), dict(self.lines), set(self.tiled)
+        before = self.sch.mark()
+        found = set(self.done), set(self.tiled), dict(self.lines), set(self.rows), dict(self.few)
         try:
             if rule(self, *args) is not False:
                 return True
@@ -59,7 +64,7 @@ class Work:
             if problem.code != "T501":
                 raise
         self.sch.reset(before)
-        self.done, self.lines, self.tiled = done, lines, tiled
+        self.done, self.tiled, self.lines, self.rows, self.few = found
         return False
 
     def nest(self, block: BlockHandle | str, depth: int = 0, *, symbolic: bool = False) -> Nest | None:
