@@ -50,7 +50,7 @@ def lowering(target: Target, schedule: bool) -> Sequential:
 
     if not schedule:
         return DEFAULT_LOWERING
-    return Sequential(("default_cpu", "pack_constants", DEFAULT_LOWERING))
+    return Sequential(("mark_constant_parameters", "default_cpu", "pack_constants", DEFAULT_LOWERING))
 
 
 __all__ = ["default_pipeline", "front_passes", "lowering", "lowering_of"]

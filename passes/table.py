@@ -55,6 +55,7 @@ MODULES = {
     "lower_init_block": "lower.lower_init_block",
     "lower_match_buffer": "lower.lower_match_buffer",
     "lower_reduce": "lower.lower_reduce",
+    "mark_constant_parameters": "constants.constant_parameters",
     "measure_sizes": "graph.measure_sizes",
     "merge_adjacent_loops": "merge_adjacent_loops",
     "merge_composite": "graph.merge_composite",

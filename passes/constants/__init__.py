@@ -6,6 +6,7 @@ from .codecs import CODECS, Codec, register_codec
 from .compress_constants import Compressed, compress_constants, compression_report, compression_table
 from .compress_slices import compress_slices
 from .constant_arena import constant_arena
+from .constant_parameters import mark_constant_parameters
 from .deduplicate_constants import deduplicate_constants
 from .fold_constant import fold_constant
 from .lift_constants import lift_constants, sink_constants
@@ -30,6 +31,7 @@ __all__ = [
     "deduplicate_constants",
     "fold_constant",
     "lift_constants",
+    "mark_constant_parameters",
     "memory_report",
     "pack_constants",
     "place_of",

@@ -28,7 +28,6 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor, known, room
 from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionRef
 from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import rewrite, walk
@@ -36,6 +35,7 @@ from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, De
 
 from ..pipeline import module_pass
 from ..statements import keep_comments
+from .constant_parameters import MARK, Given
 from .strided_copy import Padding, strided_copy
 
 if TYPE_CHECKING:
@@ -53,13 +53,19 @@ def pack_constants(module: Module, *, limit: int = LIMIT) -> Module:
     functions: dict[str, Any] = {
         one.name: _pack_own(one, limit) if type(one) is PrimFunc else one for one in module.functions
     }
-    given = _Given(functions)
+    given = Given(functions)
     for one in module.functions:
         if type(one) is PrimFunc and one.private:
             _pack_parameters(one.name, given, limit)
+            functions[one.name] = _without_mark(functions[one.name])
     if all(functions[one.name] is one for one in module.functions):
         return module
     return module.replace(functions=tuple(functions.values()))
+
+
+def _without_mark(func: PrimFunc) -> PrimFunc:
+    """A function whose parameters are not what they were."""
+    return func.replace(attrs=func.attrs.without(MARK)) if MARK in func.attrs else func
 
 
 def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
@@ -79,7 +85,7 @@ def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     return func.replace(body=tuple(kept))
 
 
-def _pack_parameters(name: str, given: _Given, limit: int) -> None:
+def _pack_parameters(name: str, given: Given, limit: int) -> None:
     """Let a function take the copies of its parameters, where all that call it have constants for them."""
     func = given.functions[name]
     copies = _copies(func, func.params)
@@ -97,41 +103,8 @@ def _pack_parameters(name: str, given: _Given, limit: int) -> None:
         _take_copies(func, func.replace(body=tuple(body)), packed, given)
 
 
-class _Given:
-    """What the functions of a module are called with; `functions` change, but who calls whom does not."""
-
-    def __init__(self, functions: dict[str, Any]) -> None:
-        self.functions = functions
-        self.callers: dict[str, dict[str, None]] = {}
-        self.referred: set[str] = set()  # those that are called otherwise, too
-        for name, func in functions.items():
-            for node in walk(func):
-                if type(node) is FunctionRef:
-                    self.referred.add(node.function)
-                elif type(node) is CallFunction and type(func) is PrimFunc:
-                    self.callers.setdefault(node.function, {})[name] = None
-
-    def constant(self, name: str, at: int, asked: tuple[str, ...] = ()) -> bool:
-        """Whether a parameter of a private function is a constant wherever that is called."""
-        if name in asked or name in self.referred or name not in self.callers:
-            return False
-        return all(
-            self._known(self.functions[caller], node.args[at], (*asked, name))
-            for caller in self.callers[name]
-            for node in walk(self.functions[caller].body)
-            if type(node) is CallFunction and node.function == name
-        )
-
-    def _known(self, caller: PrimFunc, value: Any, asked: tuple[str, ...]) -> bool:
-        """Whether what a function hands on is a constant of it, or a parameter that always is one."""
-        if any(type(stmt) is AllocateConst and stmt.buffer is value and stmt.data.resolved for stmt in caller.body):
-            return True
-        at = caller.params.index(value) if caller.private and value in caller.params else None
-        return at is not None and self.constant(caller.name, at, asked)
-
-
 def _take_copies(
-    func: PrimFunc, without: PrimFunc, packed: Mapping[Buffer, tuple[Buffer, Copied]], given: _Given
+    func: PrimFunc, without: PrimFunc, packed: Mapping[Buffer, tuple[Buffer, Copied]], given: Given
 ) -> None:
     """Give a function that is `without` copies these as parameters, in place of those that it does not use any more."""
     used = set(map(id, walk(without.body)))

@@ -63,6 +63,24 @@ def pattern_of(func: PrimFunc) -> int:
     return work[0] if found[-1] == work[0] or work[0] == CONTRACTION else OPAQUE
 
 
+def is_transposition(func: PrimFunc) -> bool:
+    """Whether a kernel swaps the last two dimensions of a tensor, and does nothing else."""
+    blocks = list(_blocks(func.body))
+    block = blocks[0] if len(blocks) == 1 else None
+    store = block.body[0] if block is not None and len(block.body) == 1 else None
+    if type(store) is not BufferStore or type(store.value) is not BufferLoad or pattern_of(func) != INJECTIVE:
+        return False
+    *batch, row, column = store.indices
+    return store.value.indices == (*batch, column, row)
+
+
+def is_product(func: PrimFunc) -> bool:
+    """Whether a kernel sums up products of elements at plain axes: a matrix product of any rank."""
+    sums = [block for block in _blocks(func.body) if block is not None and _of_block(block) == CONTRACTION]
+    loads = [load for block in sums for load in _loads(block.body)]
+    return bool(loads) and all(type(index) is Var for load in loads for index in load.indices)
+
+
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[Block | None]:
     """The blocks of a body in order; None for a statement outside of blocks that is no plain loop."""
     for stmt in body:
@@ -141,5 +159,7 @@ __all__ = [
     "PATTERN",
     "REDUCTION",
     "annotate_pattern",
+    "is_product",
+    "is_transposition",
     "pattern_of",
 ]

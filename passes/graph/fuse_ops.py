@@ -16,13 +16,14 @@ before:                                            after:
 
 A kernel joins the function of its consumers where they are all in one, nothing else needs its result, and the kinds
 (`annotate_pattern`) allow it: elementwise, broadcast and injective ones join such, or a reduction that they feed; a
-contraction joins the elementwise work behind it, one for a function, even where that feeds a reduction. `fuse_tir`
-makes one kernel of each function.
+contraction joins the elementwise work behind it, one for a function, even where that feeds a reduction. A matrix that
+is transposed for a product alone is read by the product as it lies. `fuse_tir` makes one kernel of each function.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from msgspec import Struct
 
@@ -43,7 +44,18 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import walk
 
 from ..pipeline import module_pass
-from .annotate_pattern import BROADCAST, CONTRACTION, ELEMENTWISE, INJECTIVE, OPAQUE, PATTERN, REDUCTION, pattern_of
+from .annotate_pattern import (
+    BROADCAST,
+    CONTRACTION,
+    ELEMENTWISE,
+    INJECTIVE,
+    OPAQUE,
+    PATTERN,
+    REDUCTION,
+    is_product,
+    is_transposition,
+    pattern_of,
+)
 from .outline import Outlining, inputs_of, is_closed
 
 PRIMITIVE = "primitive"
@@ -148,14 +160,16 @@ class _Fusion:
 
     def may_join(self, bind: GraphBind, kind: int, group: Group, uses: list[_Use]) -> bool:
         """Whether a kernel may be made where its result is used."""
-        consumers = [group.kinds[group.members.index(use.bind)] for use in uses if use.bind is not None]
         if bind.var in self.finishing and group.anchor == REDUCTION:
             return False  # a contraction does it in its tiles, once
         if self.is_beside(bind, uses):
             return False  # what is smaller is made once ahead of the contraction, which then takes what follows it
         if kind in (ELEMENTWISE, BROADCAST, INJECTIVE):
             # what feeds a contraction is read many times, and would be made as often
-            return all(one != CONTRACTION for one in consumers)
+            products = [use.bind for use in uses if use.bind is not None and self.kind(use.bind) == CONTRACTION]
+            return not products or (
+                is_transposition(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
+            )
         if kind == CONTRACTION and group.anchor is None:
             tails = all(one in (ELEMENTWISE, BROADCAST) for one in group.kinds)
             return tails and all(
@@ -180,12 +194,16 @@ class _Fusion:
             return None
         if any(type(sizes) is not ShapeExpr for sizes in rest):
             return None
-        callee = self.functions.get(reference.function)
+        callee = self.callee(bind)
         if type(callee) is not PrimFunc or not all(type(arg) in (GraphVar, GraphConst) for arg in given.fields):
             return None
         kind = callee.attrs.get(PATTERN, None)
         kind = int(getattr(kind, "value", kind)) if kind is not None else pattern_of(callee)
         return None if kind == OPAQUE else kind
+
+    def callee(self, bind: GraphBind) -> Any:
+        """The kernel that the value of a binding calls."""
+        return self.functions.get(bind.value.args[0].function)  # type: ignore[attr-defined]
 
     def call(self, group: Group) -> GraphBind:
         """The call of a new function that does what the group does."""

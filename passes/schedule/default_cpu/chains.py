@@ -21,7 +21,7 @@ from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
 from .elementwise import own_vectors
-from .nests import UNKNOWN, Nest, heavy, stride_of
+from .nests import UNKNOWN, Nest, heavy, is_plain, stride_of
 from .prefetching import next_row
 from .reductions import UNROLLED, begun_before, lanes_apart, lanes_behind, lanes_together
 from .streams import in_vectors
@@ -56,10 +56,14 @@ def _worth(work: Work, nest: Nest) -> bool:
     buffer = nest.store.buffer
     if buffer not in _allocated(work) or len(set(nest.store.indices)) != len(nest.spatial):
         return False
-    times, size = 0, sum(1 for _ in walk(nest.value))
-    for reader in _readers(work, buffer):
+    times, size, readers = 0, sum(1 for _ in walk(nest.value)), _readers(work, buffer)
+    for reader in readers:
         other = work.nest(reader, symbolic=True)
-        if other is None or is_product(work, other):
+        if other is None:
+            return False
+        if _transposes(nest) and contraction.roles_of(work, other) is not None:
+            continue
+        if is_product(work, other):
             return False
         loads = [load for load in _loads(other) if load.buffer is buffer]
         count = len(loads)
@@ -70,7 +74,15 @@ def _worth(work: Work, nest: Nest) -> bool:
         if other.reduced and again > nest.instances and _chooses(nest.value):
             return False  # a sum that asks at every step whether it is inside of a border does not become vectors
         times += again
-    return 0 < times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
+    return bool(readers) and times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
+
+
+def _transposes(nest: Nest) -> bool:
+    """Whether a block swaps the last two dimensions of a tensor, which products read as well as they lie."""
+    load, places = nest.store.value, nest.store.indices
+    if type(load) is not BufferLoad or len(places) < 2 or not is_plain(nest.store, nest):
+        return False
+    return load.indices == (*places[:-2], places[-1], places[-2])
 
 
 def _chooses(value: Expr) -> bool:

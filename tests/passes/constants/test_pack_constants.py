@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import tirscript
+from tirscript.backend.build import lowered_module
 from tirscript.ir import AllocateConst, ConstantStore, Module, PrimFunc, constant, verify
 from tirscript.ir.expr import CallFunction
 from tirscript.ir.rewrite import rewrite
 from tirscript.passes import DEFAULT_LOWERING, get_pass
-from tirscript.passes.constants import pack_constants
+from tirscript.passes.constants import mark_constant_parameters, pack_constants
+from tirscript.passes.constants.constant_parameters import MARK
+from tirscript.passes.graph import bind_params
 from tirscript.script import parse
 
 W = np.arange(64 * 32, dtype="float32").reshape(64, 32)
@@ -169,6 +172,40 @@ def test_a_function_that_is_called_with_constants_takes_the_copies(extra: str) -
     for one in results(made):
         np.testing.assert_array_equal(one, results(module)[0])
     assert pack_constants(made) is made
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("W", (1,)), ("V", ())])
+def test_functions_say_which_parameters_are_constants(given: str, wanted: tuple[int, ...]) -> None:
+    module = mark_constant_parameters(called(given=given))
+    assert module["f"].attrs[MARK] == wanted and MARK not in module["main"].attrs
+    assert not verify(module) and MARK in module.script()
+    assert MARK not in pack_constants(module)["f"].attrs  # the copy is another parameter
+
+
+def test_what_is_handed_on_is_marked_as_well() -> None:
+    module = mark_constant_parameters(handed_on(called()))
+    assert [one.attrs[MARK] for one in module.functions if isinstance(one, PrimFunc) and one.private] == [(1,), (1,)]
+    plain = program()
+    assert mark_constant_parameters(plain) is plain
+
+
+@pytest.mark.parametrize("constants", [True, False])
+def test_products_of_weights_that_are_no_constants_have_versions_for_few_rows(constants: bool) -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor(("n", 512), "float32"), w: G.Tensor((512, 512), "float32")):
+        with G.dataflow():
+            y = G.matmul(x, w)
+            G.output(y)
+        return y
+""")
+    assert isinstance(module, Module)
+    if constants:
+        module = bind_params(module, {"w": np.ones((512, 512), "float32")})
+    lowered = lowered_module(module, target="llvm", pipeline="default", debug=False)
+    assert ("n == 1" in lowered.script()) is not constants
 
 
 def test_a_function_that_is_once_called_with_something_else_makes_the_copy() -> None:

@@ -75,6 +75,22 @@ class M:
                 B[vi] += A[vi, vj]
 
     @T.prim_func(private=True)
+    def turn(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vj, vi]
+
+    @T.prim_func(private=True)
+    def pairs(A: T.Buffer(("n", 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer(("n", 8), "float32")):
+        for i, j, k in T.grid(n, 8, 4):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0.0
+                C[vi, vj] += A[vi, vk * 2] * B[vk * 2 + 1, vj]
+
+    @T.prim_func(private=True)
     def steps(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
         for i, j in T.grid(n, 8):
             B[i, j] = A[i, j]
@@ -121,7 +137,17 @@ def run(given: Module) -> object:
 def test_kinds_of_kernels() -> None:
     kernels = module(f"a = {call('relu', 'x')}", "a")
     found = {one.name: pattern_of(one) for one in kernels.functions if isinstance(one, PrimFunc)}
-    assert found == {"matmul": 4, "relu": 0, "bias": 1, "add": 0, "flip": 2, "rowsum": 3, "steps": 8}
+    assert found == {
+        "matmul": 4,
+        "relu": 0,
+        "bias": 1,
+        "add": 0,
+        "flip": 2,
+        "rowsum": 3,
+        "turn": 2,
+        "pairs": 4,
+        "steps": 8,
+    }
     marked = annotate_pattern(kernels)
     assert {one.name: one.attrs["op_pattern"] for one in marked.functions if isinstance(one, PrimFunc)} == found
     assert annotate_pattern(marked) is marked
@@ -144,6 +170,11 @@ def test_kinds_of_kernels() -> None:
         # a contraction takes no producers, and only elementwise work behind it
         (["relu x", "matmul a w"], "b", []),
         (["matmul x w", "flip a"], "b", []),
+        # a transposition is none: the product reads the matrix as it lies
+        (["turn w", "matmul x a", "relu b"], "c", ["fused_turn_matmul_relu"]),
+        (["turn w", "matmul x a"], "a, b", []),
+        (["turn w", "turn a", "matmul x b"], "c", ["fused_turn_turn_matmul"]),
+        (["turn w", "pairs x a"], "b", []),
         # one contraction in a function
         (["matmul x w", "relu a", "matmul b w", "relu c"], "d", ["fused_matmul_relu", "fused_matmul_relu_1"]),
         (["steps x", "relu a", "relu b"], "c", ["fused_relu_relu"]),
@@ -159,7 +190,7 @@ def test_groups(body: list[str], output: str, groups: list[str]) -> None:
     lines = []
     for at, words in enumerate(body):
         name, *args = words.split()
-        out = 'G.Tensor((n,), "float32")' if name == "rowsum" else T2
+        out = {"rowsum": 'G.Tensor((n,), "float32")', "turn": 'G.Tensor((8, 8), "float32")'}.get(name, T2)
         lines.append(f"{'abcd'[at]} = {call(name, *args, out=out)}")
     given = module("\n".join(lines), output)
     assert sorted(fused(given)) == sorted(groups)

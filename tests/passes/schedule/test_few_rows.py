@@ -178,3 +178,32 @@ def test_other_products_are_not(shape: tuple[int, int, int]) -> None:
     """Lines or columns that nothing divides, many rows, and a matrix that the cache holds."""
     made = default_schedule(product(*shape), WIDE)
     assert {"pad_einsum", "cache_write"} & set(steps(made)), made.trace
+
+
+@pytest.mark.parametrize("reader", ["product", "window"])
+def test_a_matrix_that_is_transposed_for_a_product_is_read_as_it_lies(reader: str) -> None:
+    """Windows and whatever is no product read copies along their lines."""
+    value = "turned[vk, vj]" if reader == "product" else "turned[vk, (vj + vk) % 64]"
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((5, 64), "float32"), W: T.Buffer((64, 64), "float32"), C: T.Buffer((5, 64), "float32")):
+    turned = T.alloc_buffer((64, 64))
+    for i, j in T.grid(64, 64):
+        with T.block("turned"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            turned[vi, vj] = W[vj, vi]
+    for i, j, k in T.grid(5, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * {value}
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert ('"turned' in made.script()) is (reader == "window")
+    a, w = (np.random.default_rng(1).integers(-4, 5, shape).astype("float32") for shape in ((5, 64), (64, 64)))
+    found, wanted = np.zeros((5, 64), "float32"), np.zeros((5, 64), "float32")
+    tirscript.build(made)(a, w, found)
+    tirscript.interpret(func, a, w, wanted)
+    np.testing.assert_array_equal(found, wanted)
