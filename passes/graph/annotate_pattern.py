@@ -138,7 +138,7 @@ def _of_reduction(block: Block, store: BufferStore) -> int:
     return CONTRACTION if products and len(others) > 1 else REDUCTION
 
 
-def _loads(expr: Expr | BufferStore) -> Iterator[BufferLoad]:
+def _loads(expr: Expr | BufferStore | tuple[Stmt, ...]) -> Iterator[BufferLoad]:
     return (node for node in walk(expr) if type(node) is BufferLoad)
 
 
