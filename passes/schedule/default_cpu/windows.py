@@ -58,9 +58,16 @@ class Window(Struct, frozen=True, eq=False):
     image: BufferLoad
 
     @property
+    def beside(self) -> int:
+        """How many vectors of a line are in a tile: of lines of unknown length some, as a step waits for the one before,
+        and as few are left idle."""
+        vectors = -(-self.columns.extent // self.lanes) if self.columns.known else MOST // 2
+        return max(size for size in range(1, MOST // self.height + 1) if vectors % size == 0)
+
+    @property
     def padding(self) -> dict[int, int]:
         """What the extents of the dimensions are rounded up to."""
-        own = {id(self.columns): self.lanes}
+        own = {id(self.columns): self.lanes * (1 if self.columns.known else self.beside)}
         return own if self.lines is None else {**own, id(self.lines): self.height}
 
 
@@ -103,8 +110,6 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
     """The tile of a reduction of windows; None where the block is none, or what it reads is shared by other results."""
     store = BufferLoad(nest.store.buffer, nest.store.indices)
     if nest.update is None or nest.instances < LEAST or nest.dtype.bits < 8:
-        return None
-    if not all(dim.known for dim in nest.reduced):
         return None
     columns = nest.dim(nest.store.indices[-1]) if nest.store.indices else None
     if columns is None or not is_plain(store, nest) or store.buffer.strides is not None or columns.extent < 4:
@@ -187,11 +192,8 @@ def _scheduled(work: Work, nest: Nest, window: Window, reader: BlockHandle | Non
         y_0, y_1 = sch.split(window.lines.loop, [None, window.height])
         places.append(y_0)
         tile.append(y_1)
-    count = MOST // window.height
-    vectors = -(-window.columns.extent // window.lanes) if window.columns.known else 1
-    beside = max(size for size in range(1, count + 1) if vectors % size == 0)
-    if beside > 1:
-        x_0, more = sch.split(x_0, [None, beside])
+    if window.beside > 1:
+        x_0, more = sch.split(x_0, [None, window.beside])
         tile.append(more)
     sch.reorder(*places, x_0, *inner, *tile, x_1)
     sch.reverse_compute_at(result, x_0)

@@ -327,3 +327,58 @@ def main(X: T.Buffer(({lines}, {columns * apart + steps}), "float32"), W: T.Buff
     # of a tile the vectors are innermost; else the steps, which are written out
     assert schedule.get(schedule.get_loops("Y_update")[-1]).kind == ("vectorized" if tiled else "unroll")
     compared(func)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_windows_of_unknown_length_are_read_along_their_results(blocks: bool, threads: int) -> None:
+    """Along the window each result would be added up from the lanes of vectors."""
+    plain = """
+        Y[y, x] = 0.0
+        for u, v in T.grid(p, q):
+            Y[y, x] += X[y + u, x + v] * F[u, v]"""
+    block = """
+        for u, v in T.grid(p, q):
+            with T.block("Y"):
+                vy, vx, vu, vv = T.axis.remap("SSRR", [y, x, u, v])
+                with T.init():
+                    Y[vy, vx] = 0.0
+                Y[vy, vx] += X[vy + vu, vx + vv] * F[vu, vv]"""
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer(("h", "w")), F: T.Buffer(("p", "q")), Y: T.Buffer(("h - p + 1", "w - q + 1"))):
+    for y, x in T.grid(h - p + 1, w - q + 1):{block if blocks else plain}
+""")
+    assert isinstance(func, PrimFunc)
+    facts = CpuFacts(vector_bits=512, threads=threads)
+    made = default_schedule(func, facts).func
+    assert "_rf" not in made.script() and "T.vectorized(T.int64(16))" in made.script()
+    built = tirscript.build(made, bounds_check=True)
+    random = np.random.default_rng(threads)
+    for size, window in (((9, 70), (1, 1)), ((4, 5), (4, 5)), ((1, 200), (1, 23)), ((37, 131), (5, 7)), ((3, 4), (4, 5))):
+        x, f = (random.integers(-4, 5, shape).astype("float32") for shape in (size, window))
+        shape = tuple(one - taps + 1 for one, taps in zip(size, window, strict=True))
+        found, wanted = np.full(shape, 9, "float32"), np.full(shape, 9, "float32")
+        tirscript.interpret(func, x, f, wanted)
+        built(x, f, found)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_lines_of_unknown_length_are_done_in_four_vectors() -> None:
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer(("n",)), F: T.Buffer(("m",)), Y: T.Buffer(("n - m + 1",))):
+    for x in range(n - m + 1):
+        Y[x] = 0.0
+        for v in range(m):
+            Y[x] += X[x + v] * F[v]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert "T.unroll(T.int64(4))" in made.script() and "T.ceildiv(n - m + 1, 64)" in made.script()
+    for size, window in ((1, 1), (63, 1), (64, 1), (65, 1), (500, 200), (5, 0), (4, 5)):
+        x, f = np.arange(size, dtype="float32"), np.arange(window, dtype="float32") - 2
+        found = np.full(size - window + 1, 9, "float32")
+        tirscript.build(made)(x, f, found)
+        wanted = np.array([x[at : at + window] @ f for at in range(size - window + 1)], "float32")
+        np.testing.assert_array_equal(found, wanted)
