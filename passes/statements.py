@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tirscript.ir.effects import has_effect, out_of_bounds, reads_memory
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import get_op
+from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import MatchBuffer, Stmt
+from tirscript.ir.stmt import DeclBuffer, MatchBuffer, Stmt
 
 
 def conjunction(conditions: Iterable[Expr]) -> Expr | None:
@@ -30,6 +30,19 @@ def sizes_of(func: PrimFunc) -> tuple[Var, ...]:
     """The variables that are sizes of parameters, so none of them is negative."""
     buffers = [*func.param_buffers, *(stmt.buffer for stmt in func.body if type(stmt) is MatchBuffer)]
     return tuple(dict.fromkeys(dim for buffer in buffers for dim in buffer.shape if type(dim) is Var))
+
+
+def counts_of(func: PrimFunc) -> tuple[Expr, ...]:
+    """The sizes of views that are products of sizes of parameters: they count elements, so that none is negative."""
+    sizes = {*sizes_of(func)}
+
+    def counts(dim: Expr) -> bool:
+        if type(dim) is Call:
+            return dim.op is OPS["mul"] and all(map(counts, dim.args))
+        return dim.value > 0 if type(dim) is Const else dim in sizes
+
+    views = [stmt.buffer for stmt in func.body if type(stmt) is DeclBuffer]
+    return tuple(dict.fromkeys(dim for view in views for dim in view.shape if type(dim) is Call and counts(dim)))
 
 
 def equal(a: Expr, b: Expr) -> Expr:

@@ -19,7 +19,7 @@ from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, DeclBuffer, For, If, MatchBuffer, Stmt
 from tirscript.ir.words import counted
 
-from ..statements import reads_memory, sizes_of
+from ..statements import counts_of, reads_memory, sizes_of
 from .refusal import refusal
 from .tree import Place, Tree
 
@@ -155,7 +155,7 @@ class Edit:
         With `inside` also what the statement at the place says of its own body, with `sizes` that none is negative.
         """
         known = Analyzer()
-        for size in sizes_of(self.func) if sizes else ():
+        for size in (*sizes_of(self.func), *counts_of(self.func)) if sizes else ():
             known.assume(get_op("greater_equal")(size, 0))
         way = [*reversed(list(place.above())), place]
         for around, inner in itertools.pairwise(way):

@@ -99,7 +99,7 @@ def _steps(made: Work) -> set[str]:
 
 def _changes(made: Work) -> bool:
     """Whether a schedule makes another function."""
-    return made.cut or bool(_steps(made))
+    return made.moved or bool(_steps(made))
 
 
 def _has_vectors(func: PrimFunc) -> bool:
@@ -124,9 +124,9 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
 
 def _ruled(blocks: PrimFunc, facts: CpuFacts, begun: Set[str] = frozenset()) -> Work:
     """What the rules make of blocks."""
-    cut = with_clamped_lines(blocks)
-    work = apply_rules(Schedule(with_joined_lines(cut)), facts, begun)
-    work.cut = cut is not blocks
+    given = with_joined_lines(with_clamped_lines(blocks))
+    work = apply_rules(Schedule(given), facts, begun)
+    work.moved = given is not blocks
     return work
 
 

@@ -28,7 +28,7 @@ from tirscript.ir.constant import constant
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import get_op
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferStore, DeclBuffer, For, Stmt
 
@@ -223,10 +223,10 @@ def _with_one(parts: tuple[Expr, ...], one: Expr, behind: int) -> tuple[Expr, ..
 
 
 def _is_short(buffer: Buffer, behind: int, products: bool) -> bool:
-    """Whether lines are short, or may be in products, of which rows and columns are rounded up."""
+    """Whether lines are short, or may be."""
     lines, line = _pair(buffer.shape, behind)
-    if products and type(lines) is not Const and type(line) is not Const:
-        return lines.dtype is line.dtype is INT64
+    if type(line) is not Const and line.dtype is INT64:
+        return lines.dtype is INT64 or (type(lines) is Const and not products)
     if products and not behind:
         return False  # the rules for products join known lines of columns by themselves
     return _is_known(buffer, behind) and line.value < LONG  # type: ignore[attr-defined]
@@ -309,7 +309,10 @@ def _joined(nests: list[_Nest], pairs: dict[Buffer, int], views: dict[Buffer, Bu
     for buffer, behind in pairs.items():
         lines, line = _pair(buffer.shape, behind)
         known = type(lines) is Const and type(line) is Const
-        size = Const(lines.value * line.value, line.dtype) if known else get_op("mul")(lines, line)  # type: ignore[attr-defined]
+        if known:
+            size: Expr = Const(lines.value * line.value, line.dtype)  # type: ignore[attr-defined]
+        else:
+            size = get_op("mul")(const(lines.value, line.dtype) if type(lines) is Const else lines, line)
         first = given.get(buffer, buffer)
         made[buffer] = views[first] = _view(first, _with_one(buffer.shape, size, behind))
     return [_with_pairs(nest, made, pairs) for nest in nests]

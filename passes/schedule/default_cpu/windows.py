@@ -59,8 +59,8 @@ class Window(Struct, frozen=True, eq=False):
 
     @property
     def beside(self) -> int:
-        """How many vectors of a line are in a tile: of lines of unknown length some, as a step waits for the one before,
-        and as few are left idle."""
+        """How many vectors of a line are in a tile: of lines of unknown length some, as a step waits for the one before
+        it."""
         vectors = -(-self.columns.extent // self.lanes) if self.columns.known else MOST // 2
         return max(size for size in range(1, MOST // self.height + 1) if vectors % size == 0)
 

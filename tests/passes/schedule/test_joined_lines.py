@@ -295,3 +295,41 @@ def test_two_axes_of_one_loop_leave_a_loop_without_one() -> None:
     tirscript.build(wrong)(x, w, native)
     tirscript.interpret(wrong, x, w, interpreted)
     assert np.array_equal(native, interpreted)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("value", ["A[i, h, j] * 2 + B[i, h, j]", "A[i, h, j] / 3 + B[i, h, j]", "T.sin(A[i, h, j])"])
+@pytest.mark.parametrize("middle", ["16", "k"])
+def test_lines_of_unknown_length_are_joined_as_well(middle: str, value: str, threads: int) -> None:
+    """Those that are short would be no whole vectors, and a batch of one would be all that threads share."""
+    size, kind = middle if middle == "16" else '"k"', "int32" if "*" in value else "float32"
+    buffer = f'T.Buffer(("n", {size}, "m"), "{kind}")'
+    func = parse(f"""
+@T.prim_func
+def main(A: {buffer}, B: {buffer}, C: {buffer}):
+    for i, h, j in T.grid(n, {middle}, m):
+        C[i, h, j] = {value}
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(512, threads))
+    assert f"C_1d = T.decl_buffer((n * ({middle} * m),)" in made.script() and not verify(made)
+    assert structural_equal(parse(made.script()), made)
+    built, plain = tirscript.build(made, bounds_check=True), tirscript.build(func, pipeline=DEFAULT_LOWERING)
+    for n, m in ((1, 1), (3, 5), (0, 7), (7, 0), (2, 33), (1, 4000)):
+        random = np.random.default_rng(n + m)
+        given = [random.integers(-9, 9, (n, 16, m)).astype(kind) for _ in range(2)]
+        found, wanted = np.zeros((n, 16, m), kind), np.zeros((n, 16, m), kind)
+        built(*given, found)
+        plain(*given, wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_lines_that_something_goes_along_alone_stay() -> None:
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer(("n", "m")), s: T.Buffer(("n",)), C: T.Buffer(("n", "m"))):
+    for i, j in T.grid(n, m):
+        C[i, j] = A[i, j] * s[i]
+""")
+    assert isinstance(func, PrimFunc)
+    assert "_1d" not in scheduled(func, WIDE).script()

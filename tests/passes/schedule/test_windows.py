@@ -355,7 +355,13 @@ def main(X: T.Buffer(("h", "w")), F: T.Buffer(("p", "q")), Y: T.Buffer(("h - p +
     assert "_rf" not in made.script() and "T.vectorized(T.int64(16))" in made.script()
     built = tirscript.build(made, bounds_check=True)
     random = np.random.default_rng(threads)
-    for size, window in (((9, 70), (1, 1)), ((4, 5), (4, 5)), ((1, 200), (1, 23)), ((37, 131), (5, 7)), ((3, 4), (4, 5))):
+    for size, window in (
+        ((9, 70), (1, 1)),
+        ((4, 5), (4, 5)),
+        ((1, 200), (1, 23)),
+        ((37, 131), (5, 7)),
+        ((3, 4), (4, 5)),
+    ):
         x, f = (random.integers(-4, 5, shape).astype("float32") for shape in (size, window))
         shape = tuple(one - taps + 1 for one, taps in zip(size, window, strict=True))
         found, wanted = np.full(shape, 9, "float32"), np.full(shape, 9, "float32")
