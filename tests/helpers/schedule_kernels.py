@@ -275,9 +275,10 @@ def tiled(s: Schedule) -> Any:
     return s.get_loops("C_pad")[1]
 
 
-def softmax(rows: int, columns: int, dtype: str = "float32") -> PrimFunc:
-    """Softmax of rows, a block for each of its four steps."""
-    params = ", ".join(f'{name}: T.Buffer(({rows}, {columns}), "{dtype}")' for name in "AB")
+def softmax(rows: int | str, columns: int | str, dtype: str = "float32") -> PrimFunc:
+    """Softmax of rows, a block for each of its four steps; sizes of names are those that only the call knows."""
+    shape = ", ".join(f'"{size}"' if isinstance(size, str) else str(size) for size in (rows, columns))
+    params = ", ".join(f'{name}: T.Buffer(({shape}), "{dtype}")' for name in "AB")
     found = parse(f"""
 @T.prim_func
 def softmax({params}):

@@ -65,14 +65,17 @@ def _prefetch(work: Work, name: str, buffer: Buffer, row: LoopHandle) -> bool:
     sch, loops = work.sch, work.sch.get_loops(name)
     at = loops.index(row) + 1
     extents = [extent_of(sch.get(loop).replace(kind="serial")) for loop in loops]
-    if None in extents or at == len(loops):
+    if at == len(loops):
         return False
     count = math.prod(extent or 1 for extent in extents[at:])
     size = count * buffer.dtype.itemsize
-    if size > NEXT or size * math.prod(extent or 1 for extent in extents[:at]) < LEAST:
+    # what only the call knows may well be more than the cache holds
+    if size > NEXT or (None not in extents and size * math.prod(extent or 1 for extent in extents[:at]) < LEAST):
         return False
     inner = loops[-1]
     if sch.get(inner).kind == "serial":
+        if extents[-1] is None:
+            return False
         _pieces(work, inner, extents[-1] or 1)
     work.prefetch(name, buffer, row, locality=3 if size <= NEAREST else 2)
     return True

@@ -83,14 +83,18 @@ def lanes_behind(work: Work, nest: Nest, maker: Nest) -> bool:
     """
     line, one = line_of(work, nest), work.facts.lanes(nest.dtype.bits)
     made = maker.dims[-1]
-    if line is None or len(nest.reduced) > 1 or not line.known or not made.known or made.extent != line.extent:
+    if line is None or len(nest.reduced) > 1 or line.known != made.known or made.axis.stop != line.axis.stop:
         return False
     if maker.dtype is not nest.dtype or maker.store.indices[-1] is not made.var:
         return False
     # what is computed for each element takes longer than a sum waits for the last one: any number of vectors does
-    lanes = next((size * one for size in (2, 1) if line.extent % (size * one) == 0), line.extent)
-    if line.extent < 2 * lanes:
+    lanes = next(
+        (size * one for size in (2, 1) if line.divides(size * one)), line.extent if line.known else SYMBOLIC * one
+    )
+    if line.extent < 2 * lanes or not (line.known or work.facts.long_lines):
         return False
+    if not line.known:
+        work.long_from(line.axis.stop, PAYS * lanes // 4)
     block, along = _partial(work, nest.name, lanes)
     pieces, vector = work.sch.split(made.loop, [None, lanes])
     work.sch.vectorize(vector)

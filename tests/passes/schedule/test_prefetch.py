@@ -357,6 +357,20 @@ def test_the_default_schedule_brings_the_next_row_near(rows: int, columns: int, 
 
 
 @pytest.mark.parametrize(
+    ("columns", "places"),
+    [
+        (1024, {"A": "ax0_0_m * 32 + line * 16", "B": "j_0 * 16 + line * 16"}),
+        ("m", {"A": "T.min(ax0_0_m * 32 + line * 16, m - 1)"}),
+        (200_000, {}),
+    ],
+)
+def test_rows_of_unknown_number_may_be_more_than_the_cache_holds(columns: int | str, places: dict[str, str]) -> None:
+    found = prefetched(default_schedule(softmax("n", columns), FACTS).func)
+    wanted = [f"T.prefetch(T.address_of({name}[T.min(i + 1, n - 1), {place}" for name, place in places.items()]
+    assert [one.partition("]")[0] for one in found] == wanted
+
+
+@pytest.mark.parametrize(
     ("rows", "columns"),
     [
         (256, 1000),  # all is in the cache

@@ -11,8 +11,9 @@ from tirscript.backend.interpreter import interpret
 from tirscript.ir import PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, For
+from tirscript.ir.verify import verify
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, scheduled
 from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
@@ -95,6 +96,20 @@ def test_a_sum_stands_in_the_loop_that_makes_what_it_sums() -> None:
     assert loop.index('with T.block("power")') < loop.index('with T.block("total_rf_update")')
     cheap = parse(softmax(600, 1024).script().replace("T.exp(A[vi, vj] - top[vi])", "A[vi, vj] - top[vi]"))
     assert "_m in range" not in default_schedule(cheap, WIDE).func.script()  # it is inlined, or no gain
+
+
+@pytest.mark.parametrize("bits", [512, 256])
+def test_a_sum_of_unknown_length_stands_there_as_well(bits: int) -> None:
+    func, facts = softmax("n", "m"), CpuFacts(vector_bits=bits)
+    made = scheduled(func, facts)
+    assert f"_m in range(T.ceildiv(m, {bits // 16}))" in made.script() and not verify(made)
+    built = tirscript.build(made, bounds_check=True)
+    for rows, columns in ((3, 1), (2, 41), (1, 64), (5, 127), (0, 50), (2, 1000)):
+        given = np.random.default_rng(columns).standard_normal((rows, columns)).astype("float32")
+        found = np.zeros_like(given)
+        built(given, found)
+        powers = np.exp(given - given.max(1, keepdims=True))
+        np.testing.assert_allclose(found, powers / powers.sum(1, keepdims=True), rtol=1e-5)
 
 
 def test_loops_without_lanes_stay_as_they_are() -> None:
