@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
-from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Expr, Var
+from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS
@@ -78,7 +78,7 @@ def is_product(func: PrimFunc) -> bool:
     """Whether a kernel sums up products of elements at plain axes: a matrix product of any rank."""
     sums = [block for block in _blocks(func.body) if block is not None and _of_block(block) == CONTRACTION]
     loads = [load for block in sums for load in _loads(block.body)]
-    return bool(loads) and all(type(index) is Var for load in loads for index in load.indices)
+    return bool(loads) and all(type(index) in (Var, Const) for load in loads for index in load.indices)
 
 
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[Block | None]:

@@ -160,16 +160,17 @@ class _Fusion:
 
     def may_join(self, bind: GraphBind, kind: int, group: Group, uses: list[_Use]) -> bool:
         """Whether a kernel may be made where its result is used."""
+        maps = kind in (ELEMENTWISE, BROADCAST, INJECTIVE)
+        products = [use.bind for use in uses if use.bind is not None and self.kind(use.bind) == CONTRACTION]
+        if maps and products:
+            # what feeds a contraction is read many times, and would be made as often
+            return is_transposition(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
         if bind.var in self.finishing and group.anchor == REDUCTION:
             return False  # a contraction does it in its tiles, once
         if self.is_beside(bind, uses):
             return False  # what is smaller is made once ahead of the contraction, which then takes what follows it
-        if kind in (ELEMENTWISE, BROADCAST, INJECTIVE):
-            # what feeds a contraction is read many times, and would be made as often
-            products = [use.bind for use in uses if use.bind is not None and self.kind(use.bind) == CONTRACTION]
-            return not products or (
-                is_transposition(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
-            )
+        if maps:
+            return True
         if kind == CONTRACTION and group.anchor is None:
             tails = all(one in (ELEMENTWISE, BROADCAST) for one in group.kinds)
             return tails and all(
