@@ -63,15 +63,14 @@ def pattern_of(func: PrimFunc) -> int:
     return work[0] if found[-1] == work[0] or work[0] == CONTRACTION else OPAQUE
 
 
-def is_transposition(func: PrimFunc) -> bool:
-    """Whether a kernel swaps the last two dimensions of a tensor, and does nothing else."""
+def is_permutation(func: PrimFunc) -> bool:
+    """Whether a kernel puts the dimensions of a tensor in another order, and does nothing else."""
     blocks = list(_blocks(func.body))
     block = blocks[0] if len(blocks) == 1 else None
     store = block.body[0] if block is not None and len(block.body) == 1 else None
     if type(store) is not BufferStore or type(store.value) is not BufferLoad or pattern_of(func) != INJECTIVE:
         return False
-    *batch, row, column = store.indices
-    return store.value.indices == (*batch, column, row)
+    return sorted(map(id, store.value.indices)) == sorted(map(id, store.indices))
 
 
 def is_product(func: PrimFunc) -> bool:
@@ -160,6 +159,6 @@ __all__ = [
     "REDUCTION",
     "annotate_pattern",
     "is_product",
-    "is_transposition",
+    "is_permutation",
     "pattern_of",
 ]

@@ -16,8 +16,9 @@ before:                                            after:
 
 A kernel joins the function of its consumers where they are all in one, nothing else needs its result, and the kinds
 (`annotate_pattern`) allow it: elementwise, broadcast and injective ones join such, or a reduction that they feed; a
-contraction joins the elementwise work behind it, one for a function, even where that feeds a reduction. A matrix that
-is transposed for a product alone is read by the product as it lies. `fuse_tir` makes one kernel of each function.
+contraction joins the elementwise work behind it, one for a function, even where that feeds a reduction. A tensor
+whose dimensions change places for a product alone is read by the product as it lies. `fuse_tir` makes one kernel of
+each function.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ from .annotate_pattern import (
     OPAQUE,
     PATTERN,
     REDUCTION,
+    is_permutation,
     is_product,
-    is_transposition,
     pattern_of,
 )
 from .outline import Outlining, inputs_of, is_closed
@@ -164,7 +165,7 @@ class _Fusion:
         products = [use.bind for use in uses if use.bind is not None and self.kind(use.bind) == CONTRACTION]
         if maps and products:
             # what feeds a contraction is read many times, and would be made as often
-            return is_transposition(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
+            return is_permutation(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
         if bind.var in self.finishing and group.anchor == REDUCTION:
             return False  # a contraction does it in its tiles, once
         if self.is_beside(bind, uses):

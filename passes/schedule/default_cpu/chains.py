@@ -61,7 +61,7 @@ def _worth(work: Work, nest: Nest) -> bool:
         other = work.nest(reader, symbolic=True)
         if other is None:
             return False
-        if _transposes(nest) and contraction.roles_of(work, other) is not None:
+        if _permutes(nest) and contraction.roles_of(work, other) is not None:
             continue
         if is_product(work, other):
             return False
@@ -77,12 +77,12 @@ def _worth(work: Work, nest: Nest) -> bool:
     return bool(readers) and times <= nest.instances * (1 if heavy(nest.value) else AGAIN)
 
 
-def _transposes(nest: Nest) -> bool:
-    """Whether a block swaps the last two dimensions of a tensor, which products read as well as they lie."""
+def _permutes(nest: Nest) -> bool:
+    """Whether a block puts the dimensions of a tensor in another order: products read them as well as they lie."""
     load, places = nest.store.value, nest.store.indices
     if type(load) is not BufferLoad or len(places) < 2 or not is_plain(nest.store, nest):
         return False
-    return load.indices == (*places[:-2], places[-1], places[-2])
+    return sorted(map(id, load.indices)) == sorted(map(id, places))
 
 
 def _chooses(value: Expr) -> bool:

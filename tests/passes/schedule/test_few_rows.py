@@ -207,3 +207,35 @@ def main(A: T.Buffer((5, 64), "float32"), W: T.Buffer((64, 64), "float32"), C: T
     tirscript.build(made)(a, w, found)
     tirscript.interpret(func, a, w, wanted)
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 40])
+def test_heads_that_are_brought_to_the_front_for_products_are_read_as_they_lie(rows: int) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(Q: T.Buffer(({rows}, 3, 20)), K: T.Buffer((70, 3, 20)), S: T.Buffer((3, {rows}, 70))):
+    q = T.alloc_buffer((3, {rows}, 20))
+    k = T.alloc_buffer((3, 20, 70))
+    for h, i, d in T.grid(3, {rows}, 20):
+        with T.block("q"):
+            vh, vi, vd = T.axis.remap("SSS", [h, i, d])
+            q[vh, vi, vd] = Q[vi, vh, vd]
+    for h, d, j in T.grid(3, 20, 70):
+        with T.block("k"):
+            vh, vd, vj = T.axis.remap("SSS", [h, d, j])
+            k[vh, vd, vj] = K[vj, vh, vd]
+    for h, i, j, d in T.grid(3, {rows}, 70, 20):
+        with T.block("S"):
+            vh, vi, vj, vd = T.axis.remap("SSSR", [h, i, j, d])
+            with T.init():
+                S[vh, vi, vj] = 0.0
+            S[vh, vi, vj] += q[vh, vi, vd] * k[vh, vd, vj]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert not any(f'T.block("{name}' in made.script() for name in "qk")
+    random = np.random.default_rng(rows)
+    q, k = (random.integers(-4, 5, (size, 3, 20)).astype("float32") for size in (rows, 70))
+    found = np.zeros((3, rows, 70), "float32")
+    tirscript.build(made)(q, k, found)
+    np.testing.assert_array_equal(found, np.einsum("ihd,jhd->hij", q, k))
