@@ -63,7 +63,7 @@ def _worth(work: Work, nest: Nest) -> bool:
             return False
         if _permutes(nest) and contraction.roles_of(work, other) is not None:
             continue
-        if is_product(work, other):
+        if is_product(work, other) and not (other.known and other.instances == nest.instances):
             return False
         loads = [load for load in _loads(other) if load.buffer is buffer]
         count = len(loads)

@@ -239,3 +239,32 @@ def main(Q: T.Buffer(({rows}, 3, 20)), K: T.Buffer((70, 3, 20)), S: T.Buffer((3,
     found = np.zeros((3, rows, 70), "float32")
     tirscript.build(made)(q, k, found)
     np.testing.assert_array_equal(found, np.einsum("ihd,jhd->hij", q, k))
+
+
+@pytest.mark.parametrize(("rows", "apart"), [(1, False), (2, True)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_weights_are_computed_where_one_row_reads_them(rows: int, apart: bool, turned: bool) -> None:
+    """They would go through memory, and are read once; several rows would compute them again."""
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}, 64)), W: T.Buffer((64, 64), "int8"), C: T.Buffer(({rows}, 64))):
+    weights = T.alloc_buffer((64, 64))
+    for i, j in T.grid(64, 64):
+        with T.block("weights"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            weights[vi, vj] = T.cast(W[vi, vj], "float32") - 3.0
+    for i, j, k in T.grid({rows}, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] += A[vi, vk] * weights[{"vj, vk" if turned else "vk, vj"}]
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert ('T.block("weights' in made.script()) is apart
+    random = np.random.default_rng(rows)
+    a, w = random.integers(-4, 5, (rows, 64)).astype("float32"), random.integers(-9, 9, (64, 64)).astype("int8")
+    found = np.zeros((rows, 64), "float32")
+    tirscript.build(made)(a, w, found)
+    np.testing.assert_array_equal(found, a @ ((w.T if turned else w) - np.float32(3)))
