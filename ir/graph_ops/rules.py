@@ -99,9 +99,9 @@ def tensors(call: OpCall, types: Types, at: int) -> tuple[TensorType, ...] | Non
     return tuple(as_tensor(call, one, f"field {i} of `{name_of(call, at)}`") for i, one in enumerate(kind.fields))
 
 
-def scalar(call: OpCall, types: Types, at: int, kinds: tuple[str, ...], what: str = "") -> Expr | None:
+def scalar(call: OpCall, types: Types, at: int, kinds: tuple[str, ...], what: str) -> Expr | None:
     """The value of a scalar argument of some kinds, as `what` names them; None where it is not known."""
-    return as_scalar(call, types[at], f"`{name_of(call, at)}` is {what or _WORDS[kinds]}", kinds)
+    return as_scalar(call, types[at], f"`{name_of(call, at)}` is {what}", kinds)
 
 
 def as_scalar(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...]) -> Expr | None:
@@ -111,7 +111,7 @@ def as_scalar(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...]) 
     if type(kind) is not PrimType:
         refuse(call, f"{what}, not {describe(kind)}", "write a number or `G.prim_value(n)`", "T104")
     if kind.dtype.kind not in kinds:
-        hint = None if type(kind.value) is Const else 'cast it: `x.astype("int64")`'
+        hint = 'cast it: `T.cast(x, "int64")`' if kinds == INTS and type(kind.value) is not Const else None
         refuse(call, f"{what}, not {kind.dtype}", hint, "T105")
     return kind.value
 

@@ -159,10 +159,10 @@ def _scalars(call: OpCall, types: Types, at: int) -> list[Expr | None] | None:
         return None
     if type(kind) is ShapeType:
         return None if kind.values is None else list(kind.values)
-    what = f"`{name_of(call, at)}` is a tuple of integers"
+    name = name_of(call, at)
     if type(kind) is not TupleType:
-        refuse(call, f"{what}, not {describe(kind)}", "write `(0, 1)`", "T104")
-    return [as_scalar(call, one, what, INTS) for one in kind.fields]
+        refuse(call, f"`{name}` is a tuple of integers, not {describe(kind)}", "write `(0, 1)`", "T104")
+    return [as_scalar(call, one, f"each of `{name}` is an integer", INTS) for one in kind.fields]
 
 
 class Slices:

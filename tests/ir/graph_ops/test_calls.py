@@ -220,8 +220,8 @@ def test_a_name_is_taken_once() -> None:
         ("triu", (tensor(3, 3), 0.5), "T105", "`k` is the number of a diagonal, an integer, not float64"),
         ("arange", (True,), "T105", "`end` is a number, not bool"),
         ("arange", (tensor(3),), "T104", "`end` is a number, not a tensor (3,)"),
-        ("strided_slice", (tensor(4), [0.5], [0], [2]), "T105", "`axes` is a tuple of integers, not float64"),
-        ("strided_slice", (tensor(4), [0], [0], [True]), "T105", "`end` is a tuple of integers, not bool"),
+        ("strided_slice", (tensor(4), [0.5], [0], [2]), "T105", "each of `axes` is an integer, not float64"),
+        ("strided_slice", (tensor(4), [0], [0], [True]), "T105", "each of `end` is an integer, not bool"),
         ("slice_scatter", (tensor(4), tensor(2), 0, 2.0), "T105", "`end` is an integer, not float64"),
         ("arange", (float("nan"),), "T032", "from 0 to nan by 1"),
         ("arange", (0, 1e300), "T032", "there is no number of elements"),
@@ -235,3 +235,27 @@ def test_what_is_no_argument_is_told(name: str, args: tuple[Any, ...], code: str
     found = caught.value.diagnostics[0]
     assert found.code == code
     assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "hint"),
+    [
+        ("tril", (tensor(3, 3), "float32"), 'cast it: `T.cast(x, "int64")`'),
+        ("strided_slice", (tensor(4), [0], ["float32"], [2]), 'cast it: `T.cast(x, "int64")`'),
+        ("hamming_window", (4, "float32"), None),
+        ("hamming_window", (4, True, "bool"), None),
+        ("tril", (tensor(3, 3), 0.5), None),
+    ],
+)
+def test_a_scalar_is_cast_as_scalars_are(name: str, args: tuple[Any, ...], hint: str | None) -> None:
+    """`x.astype(...)` makes a tensor of it, which is none either; and only an integer is what a cast can give."""
+
+    def given(arg: Any) -> Any:
+        if isinstance(arg, list):
+            return [given(one) for one in arg]
+        return GraphVar("s", PrimType(dtype(arg))) if isinstance(arg, str) else arg
+
+    with pytest.raises(DiagnosticError) as caught:
+        type_of(call(name, *map(given, args)))
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.hint) == ("T105", hint)
