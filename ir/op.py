@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,13 +92,26 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
             return ()
         return tuple(self.params.split()) or (("x",) if high == 1 else tuple("abcdefgh"[:high]))
 
-    def by_place(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        """All arguments by place; TypeError where the names do not complete them."""
-        names = self.parameters[len(args) :]
-        if named and set(named) != set(names):
-            takes = ", ".join(f"`{name}`" for name in self.parameters) or "its arguments by place"
-            raise TypeError(f"`{self.spelling}` takes {takes}")
-        return [*args, *(named[name] for name in names if named)]
+    def by_place(self, args: Sequence[Any], named: Mapping[str, Any], called: str | None = None) -> list[Any]:
+        """All arguments by place; TypeError where the names do not complete them, of the function as it is `called`."""
+        if not named:
+            return [*args]
+        names, called = self.parameters, called or f"T.{self.name}"
+        wrong = self.misfit(len(args), named)
+        if wrong in names:
+            raise TypeError(f"`{called}`: `{wrong}` is given twice")
+        if wrong is not None:
+            takes = ", ".join(f"`{name}`" for name in names) or "its arguments by place"
+            raise TypeError(f"`{called}` has no argument `{wrong}`; it takes {takes}")
+        for name in names[len(args) :]:
+            if name not in named:
+                raise TypeError(f"`{called}`: `{name}` is missing")
+        return [*args, *(named[name] for name in names[len(args) :])]
+
+    def misfit(self, count: int, named: Iterable[str]) -> str | None:
+        """The first name that is given beside `count` arguments by place and is one of theirs, or of no argument."""
+        free = self.parameters[count:]
+        return next((name for name in named if name not in free), None)
 
     @property
     def spelling(self) -> str:

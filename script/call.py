@@ -35,7 +35,7 @@ from .expr import MAX_LANES, Method, same_dtype
 from .lengths import vscale_factor
 from .limits import limit, special_float, tvm_literal
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
-from .plain import argument_place
+from .plain import argument_place, called_name
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS
 from .python_calls import PythonCallLowering
@@ -189,18 +189,20 @@ class CallLowering(PythonCallLowering):
                 return self._of_dtype(self.call_entry(entry, args, kwargs, node), kind, entry, node)
         if self.theirs and entry.dtype_arg == "first" and args and args[0] == "":
             args[0] = "void"
+        if kwargs and entry.make is None:
+            args = self.completed(entry, args, kwargs, node)
         if self.addresses:
             args = [BufferData(arg) if type(arg) is Buffer and arg in self.addresses else arg for arg in args]
         low, high = entry.arity
         if entry.make is None and not low <= len(args) <= high:
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else entry.name
+            name = called_name(entry, node)
             wanted = f"{low}" if low == high else f"{low} to {high}"
-            nested = name in ("min", "max") and len(args) > 2
+            nested = name in ("T.min", "T.max") and len(args) > 2
             raise self.fail(
                 "T101",
-                f"`T.{name}` takes {counted(wanted, 'argument')}, not {len(args)}",
+                f"`{name}` takes {counted(wanted, 'argument')}, not {len(args)}",
                 node,
-                hint=f"nest it: `T.{name}(T.{name}(a, b), c)`" if nested else f"it is: {entry.doc.rstrip('.')}",
+                hint=f"nest it: `{name}({name}(a, b), c)`" if nested else f"it is: {entry.doc.rstrip('.')}",
             )
         if entry.make is None:
             return self.operator(entry, args, node, tuple(node.args))

@@ -97,7 +97,8 @@ class GraphCallLowering(GraphExprLowering):
         node = self.by_place(entry, node)
         args, kwargs = self.arguments(node)
         args = [self.scalar(arg) for arg in args]
-        if any(isinstance(arg, GraphExpr) for arg in args):
+        kwargs = {name: self.scalar(arg) for name, arg in kwargs.items()}
+        if any(isinstance(arg, GraphExpr) for arg in (*args, *kwargs.values())):
             hint = f"did you mean `G.{entry.name}`?" if find_op(entry.name) is not None else None
             raise self.fail(
                 "T104", f"`{entry.spelling}` takes scalars, and this is a value of the graph", node, hint=hint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -322,17 +322,29 @@ class PlainLowering(Context):
 
     def by_place(self, entry: Op, node: ast.Call) -> ast.Call:
         """A call of an operator with all arguments by place that it gives by name, but for the dtype of the result."""
-        named = {str(word.arg): word.value for word in node.keywords if word.arg != "dtype"}
-        if not named or entry.make is not None:
+        if not node.keywords or entry.make is not None:
             return node
-        try:
-            args = entry.by_place(node.args, named)
-        except TypeError as problem:
-            word = next((word for word in node.keywords if word.arg in entry.parameters[: len(node.args)]), None)
-            word = word or next((word for word in node.keywords if word.arg not in entry.parameters), None)
-            raise self.fail("T032", str(problem), word or node, hint=f"it is: {entry.doc.rstrip('.')}") from None
+        named = {word.arg: word.value for word in node.keywords if word.arg is not None}
+        if len(named) != len(node.keywords) or any(type(arg) is ast.Starred for arg in node.args):
+            return node  # `call_entry` knows what is unpacked
         rest = [word for word in node.keywords if word.arg == "dtype"]
-        return ast.copy_location(ast.Call(node.func, args, rest), node)
+        named.pop("dtype", None)
+        return ast.copy_location(ast.Call(node.func, self.completed(entry, node.args, named, node), rest), node)
+
+    def completed(self, entry: Op, args: Sequence[Any], named: dict[str, Any], node: ast.Call) -> list[Any]:
+        """The arguments by place of a call of an operator, completed by those that it gives by name."""
+        try:
+            return entry.by_place(args, named, called_name(entry, node))
+        except TypeError as problem:
+            wrong = entry.misfit(len(args), named)
+            keywords = {word.arg: word for word in node.keywords}
+            place = node if wrong is None else keywords.get(wrong) or keywords[None]  # None: that of `**`
+            raise self.fail("T032", str(problem), place, hint=f"it is: {entry.doc.rstrip('.')}") from None
+
+
+def called_name(entry: Op, node: ast.Call) -> str:
+    """How a call names the operator, which may be by an alias."""
+    return f"T.{node.func.attr if isinstance(node.func, ast.Attribute) else entry.name}"
 
 
 def argument_place(node: ast.Call, at: int, name: str) -> ast.expr:

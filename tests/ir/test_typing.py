@@ -188,9 +188,15 @@ def test_numbers_of_arguments() -> None:
     fails("T101", "`T.fma` takes 3 arguments, not 0", lambda: get_op("fma")())
     assert get_op("exp")(x=1.0) == get_op("exp")(1.0)
     assert get_op("atan2")(x2=2.0, x1=1.0) == get_op("atan2")(1.0, x2=2.0) == get_op("atan2")(1.0, 2.0)
-    for args, named in (((), {"y": 1.0}), ((1.0,), {"x": 1.0}), ((1.0,), {"dtype": "float32"})):
-        with pytest.raises(TypeError, match=r"`T.exp` takes `x`"):
-            get_op("exp")(*args, **named)
+    for name, args, named, message in (
+        ("exp", (), {"y": 1.0}, "`T.exp` has no argument `y`; it takes `x`"),
+        ("exp", (1.0,), {"dtype": "float32"}, "`T.exp` has no argument `dtype`; it takes `x`"),
+        ("exp", (1.0,), {"x": 1.0}, "`T.exp`: `x` is given twice"),
+        ("add", (), {"a": 1.0}, "`T.add`: `b` is missing"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            get_op(name)(*args, **named)
+        assert str(caught.value) == message
 
 
 def test_no_values() -> None:

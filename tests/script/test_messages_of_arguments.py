@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError
+from tirscript.ir.equal import structural_equal
 from tirscript.script import parse
 from tirscript.script import tir as T
 
@@ -32,9 +33,16 @@ def of_body(body: str, head: str = "") -> Diagnostic:
         ('A[0] = T.reinterpret("flaot32", A[1])', "T109", '"flaot32"', "'flaot32' is not an element type"),
         ("T.evaluate(T.handle(A[0]))", "T109", "A[0]", "a value of the program is not an element type"),
         ("A[0] = T.Cast(A[1])", "T032", "T.Cast(A[1])", "wrong arguments for `T.Cast`: `value` is missing"),
-        ("A[0] = T.abs(y=A[1])", "T032", "y=A[1]", "`T.abs` takes `x`"),
-        ("A[0] = T.max(A[1], a=2)", "T032", "a=2", "`T.max` takes `a`, `b`"),
-        ("A[0] = T.max(a=A[1])", "T032", "T.max(a=A[1])", "`T.max` takes `a`, `b`"),
+        ("A[0] = T.abs(y=A[1])", "T032", "y=A[1]", "`T.abs` has no argument `y`; it takes `x`"),
+        ("A[0] = T.abs(A[0], x=A[1])", "T032", "x=A[1]", "`T.abs`: `x` is given twice"),
+        ("A[0] = T.max(A[1], a=2)", "T032", "a=2", "`T.max`: `a` is given twice"),
+        ("A[0] = T.max(A[1], b=2, b=3)", "T032", "b=3", "`b` is given twice"),
+        ("A[0] = T.max(a=A[1])", "T032", "T.max(a=A[1])", "`T.max`: `b` is missing"),
+        ("A[0] = T.maximum(b=A[1])", "T032", "T.maximum(b=A[1])", "`T.maximum`: `a` is missing"),
+        ("A[0] = T.add(lhs=A[0], rhs=A[1])", "T032", "lhs=A[0]", "`T.add` has no argument `lhs`; it takes `a`, `b`"),
+        ('A[0] = T.max(**{"a": A[1]})', "T032", 'T.max(**{"a": A[1]})', "`T.max`: `b` is missing"),
+        ('A[0] = T.max(A[0], **{"a": A[1]})', "T032", '**{"a": A[1]}', "`T.max`: `a` is given twice"),
+        ("A[0] = T.max(*[A[0], A[1]], b=A[1])", "T032", "b=A[1]", "`T.max`: `b` is given twice"),
         ('A[0] = T.max(a=A[1], b="2")', "T104", '"2"', "`T.max` takes numbers, not a string"),
         (
             'B = T.match_buffer(a, (4,), "int32", elem_offset=99999999999999999999)\nB[0] = 1',
@@ -103,6 +111,25 @@ def test_the_argument_is_underlined(body: str, code: str, underlined: str | None
     expected = body[body.rindex("= T.") + 2 :] if underlined is None else underlined
     assert (found.code, found.labels[0].span.text) == (code, expected)
     assert words in found.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'T.max(**{"a": A[0], "b": 2})',
+        'T.max(**{"b": 2}, a=A[0])',
+        'T.max(A[0], **{"b": 2})',
+        "T.max(*[A[0]], b=2)",
+        'T.max(A[0], **{"b": 2}, dtype="int32")',
+    ],
+)
+def test_arguments_of_an_operator_are_unpacked(call: str) -> None:
+    """What `**` holds was taken for an argument of the name None."""
+    text = '@T.prim_func\ndef f(A: T.Buffer((4,), "int32")):\n    A[0] = {}\n'
+    assert structural_equal(parse(text.format(call)), parse(text.format("T.max(A[0], 2)")))
+    text = '@G.graph_func\ndef f(x: G.Tensor((4, 4), "float32"), n: G.Prim("int64")):\n    return G.tril(x, {})\n'
+    call = call.replace("int32", "int64").replace("A[0]", "n")
+    assert structural_equal(parse(text.format(call)), parse(text.format("T.max(n, 2)")))
 
 
 @pytest.mark.parametrize("name", ["int128", "uint128"])
