@@ -233,14 +233,16 @@ def sample(entry: Op) -> Expr:
         "isnullptr": (Var("p", dtype("handle")),),
         "print": (values[0],),
         "breakpoint": (),
-        "ldexp": (values[0], Var("n", dtype("int32"))),
-        "likely": (Var("c", dtype("bool")),),
     }
     if entry.name in special:
         return entry(*special[entry.name])
-    arguments = values[: entry.arity[0]]
-    if entry.group[0]:
-        arguments = [Var("c", dtype("bool")), *values[: entry.arity[0] - 1]]
+    if entry.name == "likely":
+        kind = dtype("bool")
+    if entry.make is None:
+        values = [Var(name, kind) for name in entry.parameters]
+    alike = range(entry.arity[0])[slice(*entry.group)]
+    other = dtype("bool" if 0 not in alike else "int32")  # a condition, or how often
+    arguments = [one if at in alike else Var(one.name, other) for at, one in enumerate(values[: entry.arity[0]])]
     return entry(*arguments)
 
 

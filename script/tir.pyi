@@ -587,7 +587,7 @@ def Reduce(
     """values combined over axes: `T.Reduce(combiner, lambda k: [A[k]], [16])`"""
 
 def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:
-    """c, a, b: both sides are evaluated, one is taken."""
+    """`true_value` if `condition`, else `false_value`; both sides are evaluated."""
 
 def Shuffle(vectors: Any, indices: Any) -> Expr:
     """lanes of vectors put together anew: `T.Shuffle([a, b], [1, 0])`"""
@@ -672,7 +672,7 @@ def atan(x: Any) -> Expr:
     """Inverse tangent."""
 
 def atan2(x1: Any, x2: Any) -> Expr:
-    """The angle of the point (x, y); arguments (y, x)."""
+    """The angle of the point (x2, x1)."""
 
 def atanh(x: Any) -> Expr:
     """Inverse hyperbolic tangent."""
@@ -870,7 +870,7 @@ def continue_loop() -> Any:
     """`continue`"""
 
 def copysign(x1: Any, x2: Any) -> Expr:
-    """x with the sign of y."""
+    """x1 with the sign of x2."""
 
 def cos(x: Any) -> Expr:
     """Cosine of radians."""
@@ -1173,7 +1173,7 @@ def floormod(a: Any, b: Any) -> Expr:
     """Remainder with the divisor's sign."""
 
 def fma(x: Any, y: Any, z: Any) -> Expr:
-    """a * b + c, rounded once."""
+    """x * y + z, rounded once."""
 
 def fmod(x: Any, y: Any) -> Expr:
     """Remainder with the dividend's sign."""
@@ -1200,10 +1200,10 @@ def handle_add_byte_offset(a: Any, b: Any, /) -> Expr:
     """An address some bytes further."""
 
 def hypot(x1: Any, x2: Any) -> Expr:
-    """sqrt(x*x + y*y) without overflow between."""
+    """sqrt(x1*x1 + x2*x2) without overflow between."""
 
 def if_then_else(cond: Any, t: Any, f: Any) -> Expr:
-    """`a if c else b`: only the taken side is evaluated. Arguments (c, a, b)."""
+    """`t if cond else f`: only the taken side is evaluated."""
 
 def ignore_loop_partition(x: Any, /) -> Expr:
     """A condition that does not split loops."""
@@ -1392,7 +1392,7 @@ def launch_thread(thread: Any, extent: Any) -> AbstractContextManager[Var]:
     """the rest of the body by many threads at once: `with T.launch_thread("blockIdx.x", 64) as bx:`"""
 
 def ldexp(x1: Any, x2: Any) -> Expr:
-    """x times 2 raised to the integer n."""
+    """x1 times 2 raised to the integer x2."""
 
 def less(a: Any, b: Any) -> Expr:
     """a below b."""
@@ -1501,7 +1501,7 @@ def negative(x: Any) -> Expr:
     """The value with its sign changed; the least integer wraps."""
 
 def nextafter(x1: Any, x2: Any) -> Expr:
-    """The next value after x toward y."""
+    """The next value after x1 toward x2."""
 
 def not_equal(a: Any, b: Any) -> Expr:
     """Whether the values differ."""
@@ -1670,7 +1670,7 @@ def sblock_attr(attributes: dict[str, Any] | str, value: Any = None, /) -> None:
     """attributes of the block: `T.block_attr({...})` or `T.block_attr("key", value)`"""
 
 def select(condition: Any, true_value: Any, false_value: Any) -> Expr:
-    """c, a, b: both sides are evaluated, one is taken."""
+    """`true_value` if `condition`, else `false_value`; both sides are evaluated."""
 
 def serial(
     start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None

@@ -79,4 +79,4 @@ maximum = op("max", 2, NUMS, aliases=("maximum",), doc="`a if a > b else b`.")
 absolute = op(
     "abs", 1, NUMS, numpy="absolute", aliases=("fabs",), doc="The value without its sign; the least integer wraps."
 )
-fma = op("fma", 3, FLOATS, params="x y z", llvm="llvm.fma", doc="a * b + c, rounded once.")
+fma = op("fma", 3, FLOATS, params="x y z", llvm="llvm.fma", doc="x * y + z, rounded once.")

@@ -113,7 +113,7 @@ if_then_else = op(
     group=(1, None),
     symbol="if",
     precedence=2,
-    doc="`a if c else b`: only the taken side is evaluated. Arguments (c, a, b).",
+    doc="`t if cond else f`: only the taken side is evaluated.",
 )
 select = op(
     "Select",
@@ -122,7 +122,7 @@ select = op(
     params="condition true_value false_value",
     group=(1, None),
     aliases=("select",),
-    doc="c, a, b: both sides are evaluated, one is taken.",
+    doc="`true_value` if `condition`, else `false_value`; both sides are evaluated.",
 )
 isnan = op("isnan", 1, FLOATS, result="bool", numpy="isnan", doc="Whether the value is not a number.")
 isinf = op("isinf", 1, FLOATS, result="bool", numpy="isinf", doc="Whether the value is an infinity.")

@@ -27,7 +27,7 @@ atan2 = op(
     params="x1 x2",
     numpy="arctan2",
     llvm="libm:atan2",
-    doc="The angle of the point (x, y); arguments (y, x).",
+    doc="The angle of the point (x2, x1).",
 )
 sinh = op("sinh", 1, FLOATS, numpy="sinh", llvm="libm:sinh", doc="Hyperbolic sine.")
 cosh = op("cosh", 1, FLOATS, numpy="cosh", llvm="libm:cosh", doc="Hyperbolic cosine.")
@@ -48,7 +48,7 @@ nearbyint = op(
     doc="Rounded to the nearest whole number, halves to even.",
 )
 copysign = op(
-    "copysign", 2, FLOATS, params="x1 x2", numpy="copysign", llvm="llvm.copysign", doc="x with the sign of y."
+    "copysign", 2, FLOATS, params="x1 x2", numpy="copysign", llvm="llvm.copysign", doc="x1 with the sign of x2."
 )
 hypot = op(
     "hypot",
@@ -57,7 +57,7 @@ hypot = op(
     params="x1 x2",
     numpy="hypot",
     llvm="libm:hypot",
-    doc="sqrt(x*x + y*y) without overflow between.",
+    doc="sqrt(x1*x1 + x2*x2) without overflow between.",
 )
 nextafter = op(
     "nextafter",
@@ -66,7 +66,7 @@ nextafter = op(
     params="x1 x2",
     numpy="nextafter",
     llvm="libm:nextafter",
-    doc="The next value after x toward y.",
+    doc="The next value after x1 toward x2.",
 )
 fmod = op("fmod", 2, FLOATS, params="x y", numpy="fmod", llvm="libm:fmod", doc="Remainder with the dividend's sign.")
-ldexp = op("ldexp", 2, FLOATS, params="x1 x2", group=(0, 1), doc="x times 2 raised to the integer n.")
+ldexp = op("ldexp", 2, FLOATS, params="x1 x2", group=(0, 1), doc="x1 times 2 raised to the integer x2.")

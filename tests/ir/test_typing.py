@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -197,6 +198,12 @@ def test_numbers_of_arguments() -> None:
         with pytest.raises(TypeError) as caught:
             get_op(name)(*args, **named)
         assert str(caught.value) == message
+
+
+def test_the_words_of_an_operator_name_its_parameters() -> None:
+    for name, entry in OPS.items():
+        named = re.findall(r"\b(?:[bcxyz]|x[12])\b", entry.doc)
+        assert entry.make is not None or set(named) <= set(entry.parameters), name
 
 
 def test_no_values() -> None:

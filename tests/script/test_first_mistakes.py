@@ -30,7 +30,7 @@ MODULE = (
             KERNEL + "    A[0, 0] = T.Select(X[0] > 0, 1.0)\n",
             "T.Select(X[0] > 0, 1.0)",
             "3 arguments, not 2",
-            "c, a, b",
+            "`true_value` if `condition`",
         ),
         (KERNEL + "    if A[0, 0] > 0 & A[0, 1] > 0:\n        pass\n", "0 & A[0, 1]", "not float32", "with `and`"),
         (KERNEL + "    if A[0, 0] > 0 | A[0, 1] > 0:\n        pass\n", "0 | A[0, 1]", "not float32", "with `or`"),
