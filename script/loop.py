@@ -42,6 +42,13 @@ class Leave(Exception):
         self.last = last
 
 
+def grid_of(extents: ast.expr) -> str:
+    """How a grid over several extents, given as one value, is written."""
+    if isinstance(extents, (ast.Tuple, ast.List)):
+        return f"T.grid({', '.join(map(ast.unparse, extents.elts))})"
+    return f"T.grid(*{ast.unparse(extents)})"
+
+
 class LoopLowering(BodyLowering):
     """Lowers loops."""
 
@@ -182,7 +189,7 @@ class LoopLowering(BodyLowering):
             if isinstance(item, ast.Attribute) and item.attr == "shape":
                 hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
             elif isinstance(value, (tuple, list)):
-                hint = f"loops over each of several extents are `T.grid(*{ast.unparse(item)})`"
+                hint = f"loops over each of several extents are `{grid_of(item)}`"
             raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         return value if isinstance(value, Expr) else self.ask(lambda: int(value), item)  # type: ignore[no-any-return]
 
@@ -235,13 +242,8 @@ class LoopLowering(BodyLowering):
         extents: list[Any] = []
         for arg in call.args:
             if isinstance(arg, (ast.Tuple, ast.List)) or (isinstance(arg, ast.Attribute) and arg.attr == "shape"):
-                whole = ast.unparse(arg)
-                hint = (
-                    f"`T.grid({whole[1:-1].rstrip(',')})`"
-                    if not isinstance(arg, ast.Attribute)
-                    else f"`T.grid(*{whole})`"
-                )
-                raise self.fail("T032", "each extent of `T.grid` is an argument of its own", arg, hint=hint)
+                message = "each extent of `T.grid` is an argument of its own"
+                raise self.fail("T032", message, arg, hint=f"`{grid_of(arg)}`")
             if isinstance(arg, ast.Starred):
                 extents += [(self.bound(value, arg), arg) for value in self.unpacked(arg)]
             else:
