@@ -306,12 +306,10 @@ class Reader(ModuleReader):
                         self.report("T202", f"`{made.name}` is defined twice", node)
                     self.definitions[made.name] = made
                     self.names[made.name] = made
-            elif kind is ast.Expr and isinstance(node.value, ast.Constant):  # type: ignore[attr-defined]
+            elif kind is ast.Pass or (kind is ast.Expr and isinstance(node.value, ast.Constant)):  # type: ignore[attr-defined]
                 continue
             elif kind is ast.Assign or kind is ast.AnnAssign:
                 self.assignment(node)  # type: ignore[arg-type]
-            elif kind is ast.Pass:
-                continue
             elif kind is ast.AsyncFunctionDef:
                 self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
             else:
@@ -355,35 +353,23 @@ class Reader(ModuleReader):
         """An import line of the header."""
         if isinstance(node, ast.Import):
             for item in node.names:
+                shown = item.name if item.asname else item.name.split(".")[0]
                 if item.name in _MODULES and item.asname:
                     self.names[item.asname] = _NAMESPACES[_NAMED[_MODULES[item.name]]]
-                elif item.name not in (*_PACKAGES, *_MODULES, "tvm", "tvm.testing"):
-                    self.report(
-                        "T003",
-                        f"`import {item.name}` does not stand in text that is parsed",
-                        node,
-                        hint="only the header `from tirscript.script import ir as I, tir as T` does",
-                    )
+                elif item.name in (*_PACKAGES, *_MODULES, "tvm", "tvm.testing", "tvm.target"):
+                    self.names[item.asname or shown] = _package(shown)
                 else:
-                    self.names[item.asname or item.name.split(".")[0]] = _package(
-                        item.name if item.asname else item.name.split(".")[0]
-                    )
+                    self.not_read(f"import {item.name}", node)
             return
         module = node.module or ""
         if (module in _IGNORED_IMPORTS or module.startswith(_APART)) and not node.level:
             return
-        if module == "tvm" and not node.level and all(item.name in _OF_TVM for item in node.names):
-            for item in node.names:
-                if item.name in _OF_TVM_READ:
-                    self.names[item.asname or item.name] = _OF_TVM_READ[item.name]()
+        read, plain = _OF_PACKAGES.get(module, ({}, ()))
+        if not node.level and all(item.name in (*read, *plain) for item in node.names):
+            self.names.update((item.asname or item.name, read[item.name]()) for item in node.names if item.name in read)
             return
         if module not in _PACKAGES or node.level:
-            self.report(
-                "T003",
-                f"`from {'.' * node.level}{module} import` does not stand in text that is parsed",
-                node,
-                hint="only the header `from tirscript.script import ir as I, tir as T` does",
-            )
+            self.not_read(f"from {'.' * node.level}{module} import", node)
             return
         for item in node.names:
             if item.name in _NAMED:
@@ -402,6 +388,11 @@ class Reader(ModuleReader):
                     node,
                     hint=f"did you mean `{near}`?" if near else None,
                 )
+
+    def not_read(self, written: str, node: ast.stmt) -> None:
+        """Refuse an import."""
+        hint = "only the header `from tirscript.script import ir as I, tir as T` does"
+        self.report("T003", f"`{written}` does not stand in text that is parsed", node, hint=hint)
 
     def assignment(self, node: ast.Assign | ast.AnnAssign) -> None:
         """`N = 128` or `n = T.int32()` at the top of a text or class."""
@@ -541,6 +532,8 @@ def _package(name: str) -> Namespace:
     script = Namespace("script", names, "The script namespaces.")
     if ".script" in name:
         return script
+    if name == "tvm.target":
+        return _target()
     parts = {**dict.fromkeys(_TENSOR_PACKAGES, T), "relax": _relax(), "target": _target()} if name == "tvm" else {}
     return Namespace(name, {"script": script, **parts, **_DECORATOR_OBJECTS}, "The package.")
 
@@ -562,15 +555,17 @@ def _target() -> Namespace:
 _TYPE_WORDS = ("Tensor", "Shape", "Tuple", "Object", "Prim")
 # TVM's packages of tensor programs, whose functions are those of T: `tvm.tirx.exp(x)`, and `tvm.tir.exp(x)` until 2025
 _TENSOR_PACKAGES = ("tir", "tirx", "s_tir")
-# what `from tvm import` may name: parts of TVM that text has no use for, and those that mean something here
-_OF_TVM_READ: dict[str, Callable[[], Namespace]] = {
+# what `from tvm import` may name: parts of TVM that mean something here, and those that text has no use for
+_OF_TVM: dict[str, Callable[[], Any]] = {
     "relax": _relax,
     "script": lambda: _package("tvm.script"),
+    "target": _target,
     **dict.fromkeys(_TENSOR_PACKAGES, lambda: T),
 }
-_OF_TVM = (*_OF_TVM_READ, "ir", "te", "topi", "arith", "dlight", "runtime", "target", "testing")
-
-
+_OF_PACKAGES: dict[str, tuple[dict[str, Callable[[], Any]], tuple[str, ...]]] = {
+    "tvm": (_OF_TVM, ("ir", "te", "topi", "arith", "dlight", "runtime", "testing")),
+    "tvm.target": ({"Target": lambda: vars(T)["target"]}, ()),
+}
 _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
     "prim_func": prim_func,
     "graph_func": graph_func,

@@ -400,6 +400,16 @@ def test_packages_of_tvm_are_namespaces() -> None:
     assert structural_equal(
         program(body.format("tvm.target.Target"), header=header), program(body.format("T.target"), header=header)
     )
+    for line, spelling in (
+        ("from tvm import target", "target.Target"),
+        ("from tvm.target import Target", "Target"),
+        ("import tvm.target", "tvm.target.Target"),
+        ("import tvm.target as of_tvm", "of_tvm.Target"),
+    ):
+        made = program(body.format(spelling), header=f"{line}\n{HEADER}")
+        assert structural_equal(made, program(body.format("T.target"), header=header)), line
+    with pytest.raises(DiagnosticError, match=r"`from tvm\.target import` does not stand"):
+        program("B[0] = A[1]", header="from tvm.target import codegen\n" + HEADER)
 
 
 def test_a_symbolic_variable_of_a_module() -> None:
