@@ -35,7 +35,7 @@ from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
 from .namespace import ModuleForm, Namespace, tir_names
 from .python import BUILTINS
-from .source import decode, definition_of, normalize, read_source, syntax_tree
+from .source import decode, definition_of, normalize, path_hint, read_source, syntax_tree
 from .trivia import Comments
 from .tvm_allows import Definition, tvm_allows
 
@@ -313,9 +313,8 @@ class Reader(ModuleReader):
             elif kind is ast.AsyncFunctionDef:
                 self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
             else:
-                hint = "a text is read, not run: call what `parse` returns, or use the decorators in Python"
-                if kind is ast.Expr and self.source.text.strip().endswith(".py"):
-                    hint = "`parse_file` reads a file"
+                ways = "a text is read, not run: call what `parse` returns, or use the decorators in Python"
+                hint = path_hint(self.source.text) or ways
                 message = "only imports, definitions and plain values stand at the top of a text"
                 self.report("T003", message, node, hint=hint)
         if self.definitions and self.comments is not None:

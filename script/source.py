@@ -82,7 +82,7 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
         message = f"an integer of over {sys.get_int_max_str_digits():,} digits"
     if message.startswith("cannot assign to function call"):  # of which Python thinks that `==` was meant
         message = "a call cannot be assigned"
-    hint = _pasted_hint(source.text, text) or _syntax_hint(message) or _foreign_hint(text)
+    hint = path_hint(source.text) or _pasted_hint(source.text, text) or _syntax_hint(message) or _foreign_hint(text)
     if message == "invalid syntax" and text[span.column :].partition("#")[0].rstrip() == ":" and _is_open(text):
         hint = "check the parentheses: one before this `:` is open"
     return error("T001", message, span, hint=hint)
@@ -126,6 +126,11 @@ def _syntax_hint(message: str) -> str | None:
 _C_WORDS = "const|static|let|var|auto|unsigned|int|long|float|double|half|bool|char"
 
 
+def path_hint(text: str) -> str | None:
+    """The way out where the path of a file stands for the text in it."""
+    return "`parse_file` reads a file" if re.fullmatch(r"[\w ./\\:~-]+\.py", text.strip()) else None
+
+
 def _foreign_hint(line: str) -> str | None:
     """The way out where a line has the spelling of another language."""
     for spelling, hint in _FOREIGN:
@@ -135,7 +140,6 @@ def _foreign_hint(line: str) -> str | None:
 
 
 _FOREIGN = (
-    (r"^[\w ./\\:~-]+\.py\s*$", "`parse_file` reads a file"),
     (r"^\s*(//|/\*)", "`#` begins a comment"),
     (r"\bfor\s*\(.*;", "write `for i in range(n):`"),
     (r"[\w\])]\+\+|\+\+\w", "write `i += 1`"),

@@ -260,6 +260,13 @@ def test_a_path_is_no_text(path: str) -> None:
     assert [found.hint for found in caught.value.diagnostics] == ["`parse_file` reads a file"]
 
 
+@pytest.mark.parametrize("text", [HEADER + "run all.py", HEADER + "kernel(4)\n# as in kernel.py"])
+def test_a_line_that_names_a_file_is_no_path(text: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    assert "parse_file" not in str(caught.value)
+
+
 def test_calls_between_functions_of_a_module() -> None:
     text = HEADER + (
         "@I.ir_module\nclass M:\n"
