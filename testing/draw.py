@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -54,8 +55,9 @@ class Arguments:
         """A size for every symbolic dimension, so that no dimension is less than one."""
         for _ in range(TRIES):
             sizes = {symbol: int(self.rng.integers(1, 9)) for symbol in self.symbols}
-            if all(size > 0 for buffer in self.buffers for size in shape_of(buffer, sizes)):
-                return sizes
+            with contextlib.suppress(ZeroDivisionError):
+                if all(size > 0 for buffer in self.buffers for size in shape_of(buffer, sizes)):
+                    return sizes
         raise ValueError("no sizes from 1 to 8 of the symbolic dimensions make every dimension positive")
 
     def scalar(self, param: Any, sizes: Mapping[Var, int]) -> Any:
@@ -124,7 +126,10 @@ def shape_of(buffer: Buffer, sizes: Mapping[Var, int]) -> tuple[int, ...]:
 
 
 def extent(dim: Expr, sizes: Mapping[Var, int]) -> int:
-    """The value of a dimension where the symbols have these sizes. ValueError of operations it does not know."""
+    """The value of a dimension where the symbols have these sizes.
+
+    ValueError of operations it does not know, ZeroDivisionError where these sizes make no dimension.
+    """
     if isinstance(dim, Const):
         return int(dim.value)
     if isinstance(dim, Var):
@@ -133,10 +138,7 @@ def extent(dim: Expr, sizes: Mapping[Var, int]) -> int:
         return extent(dim.args[0], sizes)
     if not isinstance(dim, Call) or dim.op.name not in OPERATIONS:
         raise ValueError(f"arguments cannot be drawn for the dimension `{dim.script(fragment=True)}`")
-    try:
-        return int(OPERATIONS[dim.op.name](*(extent(arg, sizes) for arg in dim.args)))
-    except ZeroDivisionError:
-        return 0  # these sizes make no dimension: others are tried
+    return int(OPERATIONS[dim.op.name](*(extent(arg, sizes) for arg in dim.args)))
 
 
 def array(shape: tuple[int, ...], kind: DType, rng: Any) -> Any:

@@ -252,7 +252,9 @@ def test_arrays_in_tuples_are_copied_and_compared() -> None:
         assert_same_result(in_place(1), in_place(2))
 
 
-@pytest.mark.parametrize(("dim", "drawn"), [("n // (n - 1)", True), ("n % (n - n)", False)])
+@pytest.mark.parametrize(
+    ("dim", "drawn"), [("n // (n - 1)", True), ("n % (n - n)", False), ("1 + n // (n - n)", False)]
+)
 def test_sizes_by_which_a_dimension_is_divided_are_not_zero(dim: str, drawn: bool) -> None:
     func = parse(
         "@T.prim_func\ndef f(a: T.handle):\n    n = T.int32()\n"
