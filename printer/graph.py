@@ -31,7 +31,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.calls import DESTINATION_PASSING
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
-from tirscript.ir.rewrite import definitions, walk
+from tirscript.ir.rewrite import free_vars, walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
@@ -287,7 +287,8 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     for var in _declared_symbols(func, p.names.known):
         out.append(f"{inner}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
         headed = True
-    for var in [] if func.check_well_formed else _undefined_symbols(func, p.names.known):
+    undefined = [] if func.check_well_formed else [var for var in free_vars(func) if id(var) not in p.names.known]
+    for var in undefined:  # the text declares what a function that is not checked uses
         out.append(f"{inner}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
         headed = True
     if func.body:
@@ -329,20 +330,6 @@ def _declared_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
                 if id(symbol) not in known and id(symbol) not in found:
                     found.add(id(symbol))
                     yield symbol
-
-
-def _undefined_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
-    """The dimensions that nothing defines, which a function that is not checked may use: text declares them too."""
-    bound = {id(symbol) for stmt in _statements(func.body) for symbol in scalar_symbols(_made(stmt))}
-    own = set(map(id, definitions(func)))
-    for node in {id(node): node for node in walk(func) if type(node) is Var}.values():
-        if id(node) not in known and id(node) not in bound and id(node) not in own:
-            yield node
-
-
-def _made(stmt: Stmt) -> tuple[GraphVar, ...]:
-    """The variable that a statement binds."""
-    return (stmt.var,) if isinstance(stmt, (GraphBind, MatchCast, GraphIf)) else ()
 
 
 def _function_symbols(kind: GraphType) -> Iterator[Var]:
