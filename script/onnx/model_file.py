@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.whole_files import reason
 
 OLDEST, NEWEST = 7, 28  # versions of the operators; older ones are converted
 _NO_TEXT = "the file is no ONNX model: names in it are not UTF-8"
@@ -49,8 +50,8 @@ def _read(model: Any) -> Any:
     except DecodeError:
         raise wrong("the file is no ONNX model, or not all of one") from None
     except (OSError, ValueError, onnx.checker.ValidationError) as problem:  # ValueError: short files of weights
-        told = isinstance(problem, OSError) and problem.strerror
-        said = f"{problem.filename}: {told[0].lower()}{told[1:]}" if told else str(problem)  # type: ignore[union-attr]
+        of_system = isinstance(problem, OSError) and problem.strerror
+        said = f"{problem.filename}: {reason(problem)}" if of_system else str(problem)  # type: ignore[arg-type,union-attr]
         raise wrong(f"the model cannot be read: {said}") from None
     if not found.graph.node and not found.graph.output:
         raise wrong("the file is no ONNX model, or not all of one")
@@ -78,8 +79,8 @@ def newer(model: Any, version: int) -> Any:
     try:
         return version_converter.convert_version(model, OLDEST)
     except Exception as problem:  # what onnx raises has no common type
-        reason = (str(problem).strip().splitlines() or ["?"])[0]
-        message = f"the model has version {version} of the operators, which cannot be converted to {OLDEST}: {reason}"
+        said = (str(problem).strip().splitlines() or ["?"])[0]
+        message = f"the model has version {version} of the operators, which cannot be converted to {OLDEST}: {said}"
         raise wrong(message, "export it again with newer operators") from None
 
 
