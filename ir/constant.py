@@ -66,7 +66,7 @@ class ConstantTensor:
         self._dtype = dtype(kind)
         self._data = data
         if math.prod(filter(None, shape)) * self._dtype.itemsize >= 1 << 63:
-            raise DiagnosticError([error("T114", f"no memory holds a constant of the shape {shape_text(shape)}")])
+            raise DiagnosticError([error("T114", f"no memory holds a constant of the shape {parenthesized(shape)}")])
         if data is None and 0 in shape:  # nothing is missing, unless the digest is that of something else
             import numpy as np
 
@@ -173,20 +173,15 @@ class ConstantTensor:
         return f"<constant {self}>"
 
     def __str__(self) -> str:
-        return f"{self._dtype} {shape_text(self._shape)} {self._digest[:15]}…"
+        return f"{self._dtype} {parenthesized(self._shape)} {self._digest[:15]}…"
 
 
 call_it(ConstantTensor, "constant tensor")
 
 
-def shape_text(shape: tuple[int, ...]) -> str:
-    """A shape as a tuple: `(4,)`."""
-    return parenthesized(shape)
-
-
 def missing(value: ConstantTensor, span: Any = None) -> Any:
     """The diagnostic about a constant whose data is not at hand."""
-    message = f"the data of a constant is missing: {value.digest}, {value.dtype} {shape_text(value.shape)}"
+    message = f"the data of a constant is missing: {value.digest}, {value.dtype} {parenthesized(value.shape)}"
     hint = "parse the text with `constants=store`, or load a store that holds it: `ConstantStore.load(path)`"
     return error("T312", message, span, hint=hint)
 
@@ -311,7 +306,9 @@ def _same(have: DType, want: DType, shape: tuple[int, ...], wanted: tuple[int, .
         hint = f'convert it: `array.astype("{want}")`, or declare it "{have}"'
         raise DiagnosticError([error("T114", message, hint=hint)])
     if wanted is not None and wanted != shape:
-        message = f"the data of the constant has the shape {shape_text(shape)}, but {shape_text(wanted)} is declared"
+        message = (
+            f"the data of the constant has the shape {parenthesized(shape)}, but {parenthesized(wanted)} is declared"
+        )
         way = "reshape it" if math.prod(shape) == math.prod(wanted) else None
         raise DiagnosticError([error("T114", message, hint=way)])
 
@@ -402,7 +399,9 @@ def from_bytes(data: bytes | memoryview, digest: str, shape: tuple[int, ...], ki
     value = ConstantTensor(digest, shape, kind)
     size = memoryview(data).nbytes
     if size != value.nbytes:
-        message = f"the constant {digest[:15]}… has {size} bytes, but {kind} {shape_text(shape)} takes {value.nbytes}"
+        message = (
+            f"the constant {digest[:15]}… has {size} bytes, but {kind} {parenthesized(shape)} takes {value.nbytes}"
+        )
         raise DiagnosticError([error("T115", message)])
     array = view_of(data, shape, kind)
     found = digest_of(array, kind)

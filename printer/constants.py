@@ -13,7 +13,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from tirscript.ir.constant import ConstantTensor, shape_text
+from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.constant_lists import encode
 from tirscript.ir.dtype import INT32
 from tirscript.ir.expr import Const
@@ -76,10 +76,10 @@ def allocate_const(p: Printer, node: AllocateConst, indent: str) -> None:
     else:
         plain = all(type(dim) is Const and dim.dtype is INT32 for dim in buffer.shape)
         alone = plain and data.shape == buffer.constant_shape() and data.dtype is buffer.dtype
-        head = f"T.constant({quote(data.digest)}, {shape_text(data.shape)}, {dtype_name(data.dtype)}"
+        head = f"T.constant({quote(data.digest)}, {parenthesized(data.shape)}, {dtype_name(data.dtype)}"
         if p.constants.are_written(data):
             if alone:
-                _inline(p, node, [quote(data.digest), shape_text(data.shape), kind], options, indent)
+                _inline(p, node, [quote(data.digest), parenthesized(data.shape), kind], options, indent)
             else:
                 _nested(p, node, [kind, shape, *options], indent)
             return
@@ -122,7 +122,7 @@ def _nested(p: Printer, node: AllocateConst, parts: list[str], indent: str) -> N
     name = p.names.define(node.buffer, node.buffer.name)
     inner, deep = indent + TAB, indent + 2 * TAB
     p.out += [f"{indent}{name} = T.allocate_const(", f"{inner}T.constant("]
-    _data(p, data, [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)], deep)
+    _data(p, data, [quote(data.digest), parenthesized(data.shape), dtype_name(data.dtype)], deep)
     p.out.append(f"{inner}),")
     p.out += [f"{inner}{part}," for part in parts]
     p.out.append(f"{indent})")
@@ -142,7 +142,7 @@ def constant_text(p: Printer, data: ConstantTensor) -> str:
 
     A string of several lines stands in no expression: `name = T.meta_var(G.constant(...))` stands before the statement.
     """
-    parts = [quote(data.digest), shape_text(data.shape), dtype_name(data.dtype)]
+    parts = [quote(data.digest), parenthesized(data.shape), dtype_name(data.dtype)]
     if p.constants.are_written(data):
         return _named_constant(p, data, parts, p.graph_indent)
     if p.constants.are_saved(data):

@@ -52,11 +52,6 @@ def _declared(buffer: Buffer) -> list[str | Label]:
     return [] if buffer.span is None else [Label(buffer.span, f"`{buffer.name}` is declared here")]
 
 
-def shape_text(shape: Iterable[Any]) -> str:
-    """A shape as a tuple."""
-    return parenthesized(shape)
-
-
 def out_of_bounds(
     node: Node, buffer: Buffer, view: View, indices: tuple[Any, ...], frame: list[Any], loops: Loops, verb: str
 ) -> DiagnosticError:
@@ -71,7 +66,7 @@ def out_of_bounds(
     else:
         where += f": the memory of `{view.pointer.storage.name}` has no such element"
     notes: list[str | Label] = [
-        f"the shape of `{buffer.name}` is {shape_text(view.shape)}",
+        f"the shape of `{buffer.name}` is {parenthesized(view.shape)}",
         *loop_values(frame, loops),
         *_declared(buffer),
     ]

@@ -19,10 +19,10 @@ from tirscript.ir import (
     Var,
     error,
 )
-from tirscript.ir.words import counted
+from tirscript.ir.words import counted, parenthesized
 
 from .context import Closure, Context
-from .errors import Loops, loop_values, malformed, null_pointer, shape_text, unsupported
+from .errors import Loops, loop_values, malformed, null_pointer, unsupported
 from .memory import Pointer, View, allocate, compact_strides, constant_storage
 
 # more memory than this is a mistake of the program, not a wish
@@ -68,7 +68,7 @@ def compile_alloc(ctx: Context, node: AllocBuffer) -> Closure:
         try:
             storage = allocate(buffer.dtype, count, buffer.name, span)
         except MemoryError:
-            raise unsupported(node, f"there is no memory for `{buffer.name}` of shape {shape_text(shape)}") from None
+            raise unsupported(node, f"there is no memory for `{buffer.name}` of shape {parenthesized(shape)}") from None
         f[slot] = View(Pointer(storage, 0, buffer.dtype), buffer.dtype, shape, strides, offset)
 
     return run
@@ -98,14 +98,14 @@ def _count(
     node: Node, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...] | None, f: list[Any], loops: Loops
 ) -> int:
     if any(size < 0 for size in shape):
-        what = f"`{buffer.name}` has the shape {shape_text(shape)}: a dimension is negative"
+        what = f"`{buffer.name}` has the shape {parenthesized(shape)}: a dimension is negative"
         raise DiagnosticError([error("T302", what, node.span, notes=loop_values(f, loops))])
     if 0 in shape:
         return 0
     steps = compact_strides(shape) if strides is None else strides
     count = 1 + sum([(size - 1) * step for size, step in zip(shape, steps, strict=True)])
     if count * buffer.dtype.itemsize > MOST_BYTES:
-        raise unsupported(node, f"there is no memory for `{buffer.name}` of shape {shape_text(shape)}")
+        raise unsupported(node, f"there is no memory for `{buffer.name}` of shape {parenthesized(shape)}")
     return max(count, 1)
 
 
@@ -168,7 +168,7 @@ def compile_region(ctx: Context, region: BufferRegion, count: int, node: Node) -
             raise malformed(
                 node,
                 "T207",
-                f"a region of shape {shape_text(sizes)} cannot be a buffer of {counted(count, 'dimension')}",
+                f"a region of shape {parenthesized(sizes)} cannot be a buffer of {counted(count, 'dimension')}",
             )
         return view.region(first, tuple([sizes[dim] for dim in kept]), kept)
 
