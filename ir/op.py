@@ -257,12 +257,32 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
         raise fail("T104", f"{words(value)} is not a value of the program", hint) from None
 
 
-def literal_hint(value: object, to: DType | None) -> str:
-    """The way out for a literal that does not fit its type."""
+def literal_hint(value: object, to: DType | None) -> str | None:
+    """The way out for a literal that does not fit its type `to`, which is that of a literal alone where it is None."""
     if (FLOAT32 if to is None and isinstance(value, float) else to or INT32).is_float:
         infinite = "-inf" if isinstance(value, (int, float)) and value < 0 else "inf"
         return f'an infinity is `float("{infinite}")`; `T.float64(...)` holds greater numbers'
-    return "give the literal a type that holds it, such as `T.int64(...)`"
+    if not isinstance(value, int):
+        return None
+    low, high = (value, value) if to is None else to.int_range()
+    wider = next((kind for kind in map(dtype, _WIDER) if _within(kind, min(low, value), max(high, value))), None)
+    if to is None:
+        return None if wider is None else f"give the literal a type that holds it, such as `T.{wider}(...)`"
+    hints = []
+    if wider is not None:
+        hints.append(f'{wider} holds it: cast what stands beside it, `x.astype("{wider}")`, or declare that so')
+    if not to.is_bool and -(1 << to.bits - 1) <= value < 1 << to.bits:
+        hints.append(f"as {to} its bits are `{(value - low) % (1 << to.bits) + low}`")
+    return "; ".join(hints) or None
+
+
+_WIDER = ("int16", "int32", "int64", "uint64")
+
+
+def _within(kind: DType, least: int, greatest: int) -> bool:
+    """Whether an integer type holds the numbers between two."""
+    low, high = kind.int_range()
+    return low <= least and greatest <= high
 
 
 def unify(entry: Op, args: list[Operand]) -> list[Expr]:

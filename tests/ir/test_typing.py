@@ -58,9 +58,28 @@ def test_a_literal_that_does_not_fit() -> None:
         "T103",
         "200 does not fit int8, which holds -128 to 127",
         lambda: var("int8") + 200,
-        "give the literal a type that holds it",
+        'int16 holds it: cast what stands beside it, `x.astype("int16")`, or declare that so; as int8 its bits are `-56`',
     )
-    fails("T103", "-1 does not fit uint8", lambda: var("uint8") * -1)
+    fails("T103", "-1 does not fit uint8", lambda: var("uint8") * -1, "as uint8 its bits are `255`")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "hint"),
+    [
+        (300, "int8", 'int16 holds it: cast what stands beside it, `x.astype("int16")`, or declare that so'),
+        (1 << 63, "int64", "as int64 its bits are `-9223372036854775808`"),
+        (-1, "uint64", "as uint64 its bits are `18446744073709551615`"),
+        (1 << 70, "int64", None),
+        (1 << 40, None, "give the literal a type that holds it, such as `T.int64(...)`"),
+        (1 << 63, None, "give the literal a type that holds it, such as `T.uint64(...)`"),
+        (1 << 70, None, None),
+    ],
+)
+def test_the_way_out_for_a_literal_is_one(value: int, kind: str | None, hint: str | None) -> None:
+    """`T.int64(...)` beside an int8 made the whole sum an int64, and 2**70 is none."""
+    with pytest.raises(DiagnosticError) as caught:
+        as_expr(value, None if kind is None else dtype(kind))
+    assert caught.value.diagnostics[0].hint == hint
 
 
 def test_a_float_literal_beside_an_integer_makes_it_float32() -> None:
