@@ -20,12 +20,12 @@ def chosen_target(x: PrimFunc | GraphFunc | Module | None, given: Any) -> Target
 
     Raises DiagnosticError T402 and T404 where that is no target, or one with options that its kind does not have.
     """
-    found = asked_target(given)
+    asked = found = asked_target(given)
     if x is not None:
-        with found:
+        with asked:
             own = outer_target(x) if isinstance(x, Module) else target_of(x)
-        found = own or found
-    check_target(found, None if x is None else x.span)
+        found = own or asked
+    check_target(found, None if x is None or found in (asked, asked.main) else x.span)
     return completed(found)
 
 

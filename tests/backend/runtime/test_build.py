@@ -22,7 +22,7 @@ from tirscript.backend.llvm.effects import estimated_cost, needs_gil, releases_g
 from tirscript.backend.runtime import layout
 from tirscript.backend.runtime.function import Function, LazyFunction, PortableFunction
 from tirscript.backend.runtime.library import unregister_library
-from tirscript.ir import DiagnosticError, Module, PrimFunc
+from tirscript.ir import Attrs, DiagnosticError, Module, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import ir as I
 from tirscript.script import parse
@@ -143,6 +143,21 @@ def test_options() -> None:
     assert told(tirscript.build, grow, opt_level=True).startswith("T404")
     assert told(tirscript.build, grow, pipeline=3).startswith('T404 pipeline is "default", passes, their text, or None')
     assert told(tirscript.build, grow, pipeline="lower_block").startswith("T404 there is no pass `lower_block`")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"), [("lvm", "no kind of target `lvm`"), ("llvm -mcpu=x -y=1", "option `y`")]
+)
+def test_the_place_of_a_wrong_target_is_that_of_what_says_it(target: str, message: str) -> None:
+    """That of `build` underlined the head of the program, which says nothing of it."""
+    kernel = text("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0")
+    for program in (kernel, Module((kernel,))):
+        with pytest.raises(DiagnosticError, match=message) as caught:
+            tirscript.build(program, target=target)
+        assert caught.value.diagnostics[0].span is None
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        tirscript.build(kernel.replace(attrs=Attrs({"target": target})), target="llvm")
+    assert caught.value.diagnostics[0].span is kernel.span
 
 
 def test_debug_adds_checks() -> None:
