@@ -126,6 +126,11 @@ def whole(dtype: DType) -> Interval:
     return dtype.element.int_range()
 
 
+def within_types(ranges: Mapping[Var, Interval]) -> dict[Var, Interval]:
+    """Ranges of variables without the numbers that their types do not hold."""
+    return {var: meet(one, whole(var.dtype)) if var.dtype.is_int else one for var, one in ranges.items()}
+
+
 def linear_bounds(form: Linear, ranges: Ranges) -> Interval:
     """The bounds of a linear form as a number, without wrapping: they may exceed the dtype."""
     low = high = form.constant

@@ -15,7 +15,7 @@ from ...index_map import IndexMap
 from ...op import as_expr, get_op
 from ...rewrite import free_vars
 from ...words import counted, parenthesized
-from ..bounds import Interval
+from ..bounds import Interval, within_types
 from ..evaluate import Undecided, evaluate
 from ..linear import Linear, linear
 from ..logic import comparison, conjuncts
@@ -79,7 +79,7 @@ class MappedDomain:
         inside = (*self.shape, *index_map.indices, *(() if predicate is None else (predicate,)))
         self.symbols = [var for var in free_vars(inside) if var not in index_map.params]
         self.ranges = {var: (0, _greatest(var.dtype)) for var in self.symbols if var.dtype.is_int}
-        self.ranges.update(ranges or {})
+        self.ranges.update(within_types(ranges or {}))
         self._predicate = predicate
         self._ctx: Any = None
         self._made: Any = None

@@ -13,7 +13,7 @@ from ...dtype import DType
 from ...expr import BufferLoad, Expr, Var
 from ...node import recursion_room
 from ...rewrite import free_vars
-from ..bounds import Interval, bounds
+from ..bounds import Interval, bounds, within_types
 from ..evaluate import Element, Undecided, evaluate
 from .flat import Flat
 from .form import FALSE, Condition, Dim
@@ -94,10 +94,10 @@ class _Question:
         operations: int,
     ) -> None:
         self.asked, self.facts, self.operations = condition, tuple(facts), operations
-        self.ranges, self.bound = dict(ranges or {}), dict(values or {})
+        self.ranges, self.bound = within_types(ranges or {}), dict(values or {})
         roots = (condition, *self.facts, *self.bound.values())
         self.variables = [v for v in free_vars(roots) if v not in self.bound and (v.dtype.is_int or v.dtype.is_bool)]
-        self.translation = Translation(ranges, values)
+        self.translation = Translation(self.ranges, values)
 
     def answer(self) -> bool | None:
         parts = self._parts()

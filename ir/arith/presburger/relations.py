@@ -11,7 +11,7 @@ from ...func import PrimFunc
 from ...op import get_op
 from ...rewrite import free_vars
 from ...stmt import Stmt
-from ..bounds import Interval, bounds, whole
+from ..bounds import Interval, bounds, whole, within_types
 from .build import Build
 from .form import Condition, Dim, Floor, Sum, at_least_zero, both, column, dims_of, is_zero, negated
 from .limits import LARGEST, OPERATIONS, Unknown, bounded, context
@@ -41,7 +41,7 @@ class Relations:
         self.ranges: dict[Var, Interval] = {}
         for var in self.steps.sizes:
             self.ranges[var] = (0, min(LARGEST, whole(var.dtype)[1]))
-        self.ranges.update(ranges or {})
+        self.ranges.update(within_types(ranges or {}))
         self.operations = operations
         self.facts = tuple(_facts(program if isinstance(program, PrimFunc) else within))
         # the names of the parameters, by what they stand for, and their bounds

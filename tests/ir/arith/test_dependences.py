@@ -12,7 +12,7 @@ from helpers.tracing import Event, Trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tirscript.ir import For, PrimFunc, walk
+from tirscript.ir import For, PrimFunc, Var, walk
 from tirscript.ir.arith.presburger import (
     Dependences,
     dead_stores,
@@ -23,6 +23,7 @@ from tirscript.ir.arith.presburger import (
     may_swap,
     uncovered_reads,
 )
+from tirscript.script import parse
 
 
 def touches(event: Event, kind: int) -> list[Any]:
@@ -273,6 +274,23 @@ def test_what_is_seen_from_coefficients_is_what_isl_finds(func: PrimFunc) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[Dependences.__module__], "separate", lambda *args: False)
         assert found() == quick
+
+
+def test_sizes_are_those_that_their_type_holds() -> None:
+    """No loop over 2**31 in int32 runs, so `1 << 31` for the greatest size read what was never written."""
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), n: T.int32):
+    C = T.alloc_buffer((4,), "float32")
+    for i in range(n):
+        C[0] = T.float32(1)
+    A[0] = C[0]
+""")
+    assert isinstance(func, PrimFunc)
+    size = func.params[1]
+    assert isinstance(size, Var)
+    assert [one.symbols for one in uncovered_reads(Dependences(func))] == [{size: 0}]
+    assert uncovered_reads(Dependences(func, {size: (1, 1 << 31)})) == []
 
 
 def test_bounds_by_extremes_fall_into_no_pieces() -> None:

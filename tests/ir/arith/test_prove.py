@@ -26,6 +26,7 @@ POSITIVE = (0, 2**31 - 1)
 
 PROVED = {
     "affine": (4 * i + j < 16, {i: (0, 3), j: (0, 3)}, []),
+    "a range beyond the type": (i >= 1, {i: (1, 1 << 31)}, []),
     "under a fact": (4 * i + j < 14, {i: (0, 3), j: (0, 3)}, [either(i < 3, j < 2)]),
     "a symbolic extent": (i < n + 1, {}, [i < n, n <= 1000, i >= 0]),
     "quotient of a fused index": (equal((i * 16 + j) // 16, i), {i: (0, 100), j: (0, 15)}, []),
