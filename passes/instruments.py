@@ -13,12 +13,12 @@ from tirscript.ir.equal import differences, structural_equal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 
-from .pipeline import Instrument, Pass
+from .pipeline import Instrument, Pass, pass_names
 
 
 class _Printer(Instrument):
     def __init__(self, *names: str, file: IO[str] | None = None) -> None:
-        self.names = frozenset(name.replace("-", "_") for name in names)
+        self.names = pass_names("names", names)
         self.file = file
 
     def write(self, text: str) -> None:
@@ -78,7 +78,7 @@ class Skip(Instrument):
     """Do not run the passes of the given names."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.names = frozenset(name.replace("-", "_") for name in names)
+        self.names = pass_names("names", names)
 
     def should_run(self, entry: Pass, program: PrimFunc | Module) -> bool:
         return entry.name not in self.names

@@ -15,6 +15,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any, Protocol, TypeVar, cast, get_args, overload
 
 from msgspec import Struct, structs
@@ -395,8 +396,8 @@ MOST = 3  # the highest level of optimization
 _contexts = threading.local()
 
 
-def _names(what: str, given: Iterable[str]) -> frozenset[str]:
-    """Names of passes in their one spelling."""
+def pass_names(what: str, given: Iterable[str]) -> frozenset[str]:
+    """Names of passes in their one spelling; T404 for those that there are none of, and for one without a list."""
     if isinstance(given, str):
         raise DiagnosticError([error("T404", f"{what} is a list of names of passes", hint=f"{what}=[{given!r}]")])
     return frozenset(map(pass_name, given))
@@ -437,12 +438,12 @@ class PassContext:
         if type(opt_level) is not int or not 0 <= opt_level <= MOST:
             raise DiagnosticError([error("T404", f"opt_level is an int from 0 to {MOST}, not {opt_level!r}")])
         self.opt_level = opt_level
-        self.required = _names("required", required)
+        self.required = pass_names("required", required)
         if verify:
             from .instruments import VerifyEach
 
             self.instruments += (VerifyEach(),)
-        self.disabled = _names("disabled", disabled)
+        self.disabled = pass_names("disabled", disabled)
         both = sorted(self.disabled & self.required)
         if both:
             raise DiagnosticError([error("T404", f"pass `{both[0]}` is disabled and required")])
@@ -466,20 +467,21 @@ class PassContext:
     def current() -> PassContext:
         """The innermost context of this thread, or one in which nothing is set."""
         stack = getattr(_contexts, "stack", None)
-        return stack[-1] if stack else PassContext()
+        return stack[-1][0] if stack else PassContext()
 
     def __enter__(self) -> PassContext:
         if not hasattr(_contexts, "stack"):
             _contexts.stack = []
-        for instrument in self.instruments:
-            instrument.enter()
-        _contexts.stack.append(self)
+        with ExitStack() as entered:  # where one cannot be entered, those before it are left
+            for instrument in self.instruments:
+                instrument.enter()
+                entered.callback(instrument.leave)
+            _contexts.stack.append((self, entered.pop_all()))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _contexts.stack.pop()
-        for instrument in reversed(self.instruments):
-            instrument.leave()
+        _, entered = _contexts.stack.pop()
+        entered.close()
 
 
 def _takes(entry: Pass, program: Any) -> bool:

@@ -19,7 +19,11 @@ from tirscript.passes import (
     DumpEach,
     Instrument,
     PassContext,
+    PrintAfter,
+    PrintBefore,
+    PrintChanged,
     Sequential,
+    Skip,
     VerifyEach,
     bisect,
     get_pass,
@@ -89,6 +93,47 @@ def test_contexts_are_checked(table: None) -> None:
         given: Any = options
         with pytest.raises(DiagnosticError, match=words):
             PassContext(**given)
+
+
+@pytest.mark.parametrize("made", [PrintBefore, PrintAfter, PrintChanged, lambda name: Skip([name])])
+def test_instruments_are_for_passes_that_there_are(made: Any) -> None:
+    """A name that was misspelt printed and left out nothing."""
+    with pytest.raises(DiagnosticError, match=r"no pass `lower-blokcs`(.|\n)*did you mean `lower_blocks`"):
+        made("lower-blokcs")
+    assert made("lower-blocks").names == {"lower_blocks"}
+
+
+def test_skip_takes_a_list() -> None:
+    with pytest.raises(DiagnosticError, match=r"names is a list of names(.|\n)*names=\['simplify'\]"):
+        Skip("simplify")
+
+
+@pytest.mark.parametrize(
+    ("failing", "seen"),
+    [("enter", "enter a, enter b, leave a"), ("leave", "enter a, enter b, enter c, leave c, leave b, leave a")],
+)
+def test_what_was_entered_is_left(failing: str, seen: str) -> None:
+    heard: list[str] = []
+
+    class Hearing(Instrument):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def hear(self, hook: str) -> None:
+            heard.append(f"{hook} {self.name}")
+            if (hook, self.name) == (failing, "b"):
+                raise RuntimeError("b fails")
+
+        def enter(self) -> None:
+            self.hear("enter")
+
+        def leave(self) -> None:
+            self.hear("leave")
+
+    with pytest.raises(RuntimeError, match="b fails"), PassContext(list(map(Hearing, "abc"))):
+        assert len(PassContext.current().instruments) == 3
+    assert ", ".join(heard) == seen
+    assert PassContext.current().instruments == ()
 
 
 def test_a_build_at_level_0_computes_the_same_by_more_kernels() -> None:
