@@ -10,7 +10,7 @@ from typing import Any
 from .check import public
 from .expr import Const
 from .node import NO_ATTRS, Attrs, Node
-from .words import call_it, with_article
+from .words import call_it, words
 
 # options that hold several words, written with commas in a target's string
 LISTS = ("keys", "mattr", "libs")
@@ -254,11 +254,11 @@ def _options_of(text: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             raise ValueError(f"this is no JSON of a target: {text[:60]!r}") from None
         return read  # type: ignore[no-any-return]
-    kind, *words = text.split() or [""]
+    kind, *options = text.split() or [""]
     if not _KIND.fullmatch(kind) or kind.startswith("-"):
         raise ValueError(f"a target begins with its kind, such as llvm, not {kind!r}")
     found: dict[str, Any] = {"kind": kind}
-    for word in words:
+    for word in options:
         name, given, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not _OPTION.fullmatch(name) or (given and not _WORD.fullmatch(value)):
             raise ValueError(f"an option of a target is written -name=value, not {word!r}")
@@ -336,7 +336,7 @@ def _plain(name: str, value: Any) -> Any:
         raise ValueError(f"the option {name!r} of a target is an integer of {value.bit_length():,} bits")
     if value is None or isinstance(value, (int, float, bool)):
         return value
-    raise ValueError(f"the option {name!r} of a target is {with_article(type(value).__name__)}, not plain data")
+    raise ValueError(f"the option {name!r} of a target is {words(value)}, not plain data")
 
 
 def _readable(what: str, text: str) -> str:

@@ -26,6 +26,7 @@ from tirscript.ir.rewrite import substitute
 from tirscript.ir.target import Target
 
 from .call import _VALUE_FORMS, CallLowering
+from .call_mistakes import argument_error
 from .expr import same_dtype
 
 
@@ -258,8 +259,8 @@ class ValueLowering(CallLowering):
         try:
             return Target.parse(*args, **kwargs).replace(span=self.span(call))
         except (TypeError, ValueError) as problem:
-            words = str(problem).removeprefix("parse() ")
-            raise self.fail("T032", f"no target: {words}", call, hint='T.target("llvm -mcpu=skylake")') from None
+            why = argument_error(problem) if isinstance(problem, TypeError) else str(problem)
+            raise self.fail("T032", f"no target: {why}", call, hint='T.target("llvm -mcpu=skylake")') from None
 
     # TVM's bindings in expressions
 

@@ -123,7 +123,7 @@ def test_a_target_prints_as_the_language_writes_it() -> None:
         ({"kind": "llvm", "\udc80": 1}, "has characters that stand in no file"),
         ("llvm -num-cores=" + "9" * 5000, "is too large"),
         ('{"kind": "llvm", "num-cores": 99999999999999999999999}', "an integer of 77 bits"),
-        ({"kind": "llvm", "x": object()}, "is an object, not plain data"),
+        ({"kind": "llvm", "x": object()}, "is a Python object, not plain data"),
     ],
 )
 def test_what_no_compiler_can_be_told_is_refused(said: object, words: str) -> None:

@@ -147,6 +147,8 @@ def test_a_target_can_be_given_from_outside() -> None:
         ('T.func_attr({"t": T.target("llvm mcpu")})', "T032", "-name=value", 'T.target("llvm mcpu")'),
         ('T.func_attr({"t": T.target({"mcpu": "x"})})', "T032", "names its kind", 'T.target({"mcpu": "x"})'),
         ('T.func_attr({"t": T.target(3)})', "T032", "a string, a dict or a Target", "T.target(3)"),
+        ('T.func_attr({"t": T.target()})', "T032", "no target: `spec` is missing", "T.target()"),
+        ('T.func_attr({"t": T.target(kind="c")})', "T032", "no target: it has no `kind`", 'T.target(kind="c")'),
         ('T.func_attr({"t": T.target("c", "llvm", "c")})', "T032", "no target", 'T.target("c", "llvm", "c")'),
         ("A[0:2] = T.Shuffle([A[0], A[1]], [2, 0])", "T113", "lane 2", "T.Shuffle([A[0], A[1]], [2, 0])"),
         ("A[0:2] = T.Shuffle([A[0], X[1]], [1, 0])", "T107", "one dtype", "T.Shuffle([A[0], X[1]], [1, 0])"),
