@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import unicodedata
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from typing import Any
@@ -100,9 +101,9 @@ def define_function(
     p: Printer, func: PrimFunc | GraphFunc, indent: str, outer: Names, write: Callable[[Printer, Any, str], None]
 ) -> None:
     """What `write` writes of a function, once more where a variable took the name of a function that is called."""
-    if not func.name.isidentifier() or iskeyword(func.name) or func.name == "__debug__":
-        what = "a word of Python's own" if func.name.isidentifier() else "no identifier"
-        raise refuse(f"the function name {func.name!r} is {what}", func.span, "rename the function")
+    wrong = _no_name(func.name)
+    if wrong is not None:
+        raise refuse(f"the function name {func.name!r} is {wrong}", func.span, "rename the function")
     begun = len(p.out)
     p.start(func, outer.taken, outer.known)
     write(p, func, indent)
@@ -112,6 +113,16 @@ def define_function(
         del p.out[begun:]
         p.start(func, reserved, outer.known)
         write(p, func, indent)
+
+
+def _no_name(name: str) -> str | None:
+    """What a name is that no definition can have; None where one can."""
+    if not name.isidentifier():
+        return "no identifier"
+    if iskeyword(name) or name == "__debug__":
+        return "a word of Python's own"
+    read = unicodedata.normalize("NFKC", name)
+    return None if read == name else f"{read!r} to Python"
 
 
 def _function(p: Printer, func: PrimFunc, indent: str) -> None:

@@ -183,8 +183,9 @@ def test_a_function_name_that_is_no_name_is_refused() -> None:
     made = parse(
         "from tirscript.script import graph as G\n\n\n@G.graph_func\ndef main(x: G.Tensor((4,))):\n    return x\n"
     )
-    with pytest.raises(DiagnosticError, match="is no identifier"):
-        made.replace(name="a b").script()
+    for name, words in (("a b", "no identifier"), ("del", "a word of Python's own"), ("\ufb01", "'fi' to Python")):
+        with pytest.raises(DiagnosticError, match=f"the function name {name!r} is {words}"):
+            made.replace(name=name).script()
 
 
 def test_local_functions_stand_apart() -> None:
