@@ -79,8 +79,11 @@ class Signature:
                 match_types(want, have, bound, what)
         for at, var in enumerate(tir_vars):
             if type(self.types[last + at]) is not PrimType:
-                param = self.func.params[last + at].name
-                raise fail("T101", f"`{param}` of `{name}` is no scalar, as {var} is", self.order())
+                param = self.func.params[last + at]
+                raise fail("T101", f"`{param.name}` of `{name}` is no scalar, as {var} is", self.order())
+        for param, kind in zip(self.func.params[first:last], self.types[first:last], strict=True):
+            if type(kind) is PrimType:
+                raise fail("T101", f"nothing gives the scalar `{param.name}` of `{name}`", self.order())
         known = {var for kind in self.types for var in _variables(kind)}
         unknown = [var for var in known if var not in bound]
         return tuple(with_dimensions(kind, bound, unknown) for kind in self.types[first:last])

@@ -18,6 +18,7 @@ from tirscript.ir.graph import (
     FunctionRef,
     GraphConst,
     GraphExpr,
+    GraphFunc,
     GraphType,
     GraphVar,
     PrimType,
@@ -242,6 +243,9 @@ class GraphFormLowering(GraphCallLowering):
             if type(given) is not TupleExpr:
                 given = TupleExpr(tuple(self.leaf(one, node) for one in given))
             named["args"] = given
+        lone = self.scalar(named.get("tir_vars"))
+        if isinstance(lone, (int, Expr)) and not isinstance(lone, GraphExpr):
+            named["tir_vars"] = (lone,)
         kind = named.pop("dtype", None)
         told = named.get("out")
         if told is None:
@@ -269,8 +273,12 @@ class GraphFormLowering(GraphCallLowering):
 
     def _results(self, entry: GraphOp, named: dict[str, Any], node: ast.expr) -> tuple[GraphType, ...]:
         """The results of a call by the buffers of the function."""
+        callee, given = named.get("func"), named.get("args")
+        body = self.known.body_of(callee.function) if type(callee) is FunctionRef else None
+        if isinstance(body, GraphFunc):
+            message = f"`{body.name}` is a graph function, but `{entry.spelling}` calls tensor functions"
+            raise self.fail("T022", message, node, hint=f"call it as `cls.{body.name}(...)`")
         func = self._callee(named)
-        given = named.get("args")
         if func is None or type(given) is not TupleExpr:
             hint = 'out=G.Tensor((4, 4), "float32")'
             raise self.fail("T101", f"`{entry.spelling}` needs `out`, the types of its results", node, hint=hint)
@@ -290,6 +298,9 @@ class GraphFormLowering(GraphCallLowering):
             if isinstance(problem, DiagnosticError):
                 raise self.located(problem, node) from None
             found = []
+        if not found and entry.name == "call_tir":
+            message = f"`{func.name}` has no parameter for a result behind {counted(len(given.fields), 'argument')}"
+            raise self.fail("T101", message, node, hint=Signature(func).order())
         if not found or not all(type(one) is TensorType and one.shape is not None for one in found):
             message = f"what `{func.name}` writes is not known from its arguments"
             hint = 'say it: `out=G.Tensor((4, 4), "float32")`'

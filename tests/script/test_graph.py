@@ -341,6 +341,26 @@ def test_scalars_behind_the_results() -> None:
     made = parse(scalars_behind("(6,)"))
     assert isinstance(made, Module)
     assert 'out=G.Tensor((6,), "float32"), tir_vars=(6,)' in made.script()
+    assert structural_equal(parse(scalars_behind("6")), made)  # as with `out`
+
+
+@pytest.mark.parametrize("out", ["", ', out=G.Tensor((6,), "float32")'])
+@pytest.mark.parametrize(
+    ("call", "code", "words"),
+    [
+        ("M.f, (x,)", "T101", "nothing gives the scalar `m` of `f`"),
+        ("M.f, (x, x), tir_vars=(4,)", "T101", "`f` has"),
+        ("M.g, (x,)", "T022", "`g` is a graph function, but `G.call_tir` calls tensor functions"),
+    ],
+)
+def test_what_a_call_lacks_is_told_with_its_results_and_without(out: str, call: str, code: str, words: str) -> None:
+    """Without `out`, it was said that the results are not known."""
+    text = scalars_behind("(6,)").replace("M.f, (x,), tir_vars=(6,)", call + out)
+    text += "    @G.graph_func\n    def g(x: G.Tensor((4,), 'float32')):\n        return x\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    found = caught.value.diagnostics[0]
+    assert found.code == code and words in found.message
 
 
 @pytest.mark.parametrize("given", ["(T.init,)", "[T.init]", "(x,)", "(1.5,)", "(*[T.init],)"])
