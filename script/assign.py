@@ -128,7 +128,7 @@ class AssignLowering(ConstantLowering):
                 "T012",
                 f"`{name}` is {what or 'a buffer'} and cannot be assigned as a whole",
                 target,
-                hint=f"assign its elements in a loop: `{element_of(found)} = value`",
+                hint=f"assign its elements in a loop, `{element_of(found)} = value`, or use another name",
                 notes=notes,
             )
 

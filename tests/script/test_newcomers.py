@@ -56,6 +56,7 @@ BODIES = [
     ("A[0:4] = A[0:-12]", "T113", "-12", "the bound -12 of a slice of `A` is negative", "write `4`"),
     ("A[0] += A", "T104", "A", "the whole buffer `A`", "take an element"),
     ("A += B", "T012", "A", "cannot be assigned as a whole", "in a loop"),
+    ('A = T.alloc_buffer((4,), "float32")', "T012", "A", "cannot be assigned as a whole", "or use another name"),
     ("A[0] = -A", "T104", "-A", "the whole buffer `A`", "take an element"),
     ("A[0] = T.exp(A)", "T104", "A", "the whole buffer `A`", "take an element"),
     ("A[0] = T.float32(A)", "T104", "A", "the whole buffer `A`", "`A[i]`"),
