@@ -179,6 +179,7 @@ def _function_name(node: Call) -> str:
 def _call_packed(ctx: Context, node: Call) -> Closure:
     name = _function_name(node)
     args = [_packed_argument(ctx, arg) for arg in node.args[1:]]
+    kinds = [None if type(arg) is StringImm else arg.dtype for arg in node.args[1:]]
     back = _result(node.dtype)
 
     def run(f: list[Any]) -> Any:
@@ -193,7 +194,7 @@ def _call_packed(ctx: Context, node: Call) -> Closure:
         if any(has_undef(value) for value in values):
             raise undefined_used(node, f"an argument of `{name}`")
         passed = [python_value(value) for value in values]
-        out = call_library(function, passed, node.span)
+        out = call_library(function, passed, node.span, kinds)
         if any(out is value for value in passed):
             out = None  # the array that it wrote to, as numpy's functions give back
         for value in values:

@@ -16,6 +16,7 @@ from tirscript.ir import (
     Buffer,
     Const,
     DiagnosticError,
+    DType,
     Expr,
     Label,
     Module,
@@ -188,12 +189,12 @@ class _Scope:
     def operand(self, expr: GraphExpr, tensor: bool) -> Any:
         """The value of an operator's argument, which may be a `tensor`; a scalar has the dtype that its type says."""
         value = self.value(expr)
-        kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
-        if type(kind) is not PrimType or not isinstance(value, (bool, int, float)):
+        dtype = _scalar_dtype(expr)
+        if dtype is None or not isinstance(value, (bool, int, float)):
             return value
-        if not tensor and kind.dtype.name in ("bool", "int64", "float64"):
+        if not tensor and dtype.name in ("bool", "int64", "float64"):
             return value  # numpy takes Python's own for these
-        return np.asarray(value, numpy_dtype(kind.dtype))[()]
+        return np.asarray(value, numpy_dtype(dtype))[()]
 
     def op_call(self, expr: OpCall) -> Any:
         op = expr.op
@@ -252,8 +253,8 @@ class _Scope:
             raise _wrong("T307", f"the module has no function `{expr.function}`", expr.span, hint)
         return found
 
-    def library(self, name: str, args: Sequence[Any], expr: GraphExpr) -> Any:
-        """What a registered library function returns."""
+    def library(self, name: str, args: Sequence[Any], expr: GraphExpr, given: Sequence[GraphExpr] = ()) -> Any:
+        """What a registered library function returns; `given` are the first arguments as the call writes them."""
         function = get_library(name)
         if function is None and name in BUILTINS:
             return BUILTINS[name](args, expr.span)
@@ -262,7 +263,7 @@ class _Scope:
             hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
             raise _wrong("T307", f"no library function is registered as `{name}`", expr.span, hint)
         self.run.marks.check(tuple(args))
-        return call_library(function, args, expr.span)
+        return call_library(function, args, expr.span, [_scalar_dtype(one) for one in given])
 
     # -- kernels and libraries
 
@@ -331,14 +332,16 @@ class _Scope:
         if type(expr.args[0]) is FunctionRef:
             self.kernel(expr, expr.args[0], [*given, *outs])
         else:
-            self.library(self.symbol(expr), [*given, *outs], expr)
+            written = expr.args[1]
+            self.library(self.symbol(expr), [*given, *outs], expr, getattr(written, "fields", (written,)))
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def call_packed(self, expr: OpCall) -> Any:
         """`G.call_pure_packed("name", x, ...)`"""
         rest = [self.value(arg) for arg in expr.args[1:]]
         args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
-        return _arrays(self.library(self.symbol(expr), args, expr))
+        given = expr.args[1:] if args is rest else getattr(expr.args[1], "fields", ())
+        return _arrays(self.library(self.symbol(expr), args, expr, given))
 
     def call_dynamic(self, expr: OpCall) -> Any:
         """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`"""
@@ -480,6 +483,12 @@ def _own(value: Any, args: Sequence[Any]) -> Any:
         return tuple([_own(one, args) for one in value])
     shares = isinstance(value, np.ndarray) and (value.base is not None or any(value is arg for arg in args))
     return value.copy() if shares else value
+
+
+def _scalar_dtype(expr: GraphExpr) -> DType | None:
+    """The dtype of a scalar; None for anything else."""
+    kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
+    return kind.dtype if type(kind) is PrimType else None
 
 
 def _plain(value: Any) -> Any:

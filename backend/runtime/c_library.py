@@ -28,8 +28,9 @@ from msgspec import Struct
 
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType, dtype
+from tirscript.ir.expr import literal
 from tirscript.ir.span import Span
-from tirscript.ir.words import counted
+from tirscript.ir.words import counted, words
 
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -104,9 +105,12 @@ class CFunction:
     def __call__(self, *args: Any) -> Any:
         return self.call(args)
 
-    def call(self, args: Sequence[Any], span: Span | None = None) -> Any:
-        """Call it; mistakes are told at `span`."""
+    def call(self, args: Sequence[Any], span: Span | None = None, kinds: Sequence[DType | None] = ()) -> Any:
+        """Call it; mistakes are told at `span`. `kinds` are the dtypes of the scalars, where a program tells them."""
         self.check_count(len(args), span)
+        for at, (one, kind) in enumerate(zip(self.given, kinds, strict=False)):
+            if one.kind == "scalar" and kind not in (None, one.dtype):
+                raise self.wrong(at, str(kind), span)
         sizes: dict[str, int] = {}
         for at, (one, arg) in enumerate(zip(self.given, args, strict=True)):
             _CHECKS[one.kind](self, at, arg, sizes, span)
@@ -218,6 +222,9 @@ def read_signature(name: str, signature: Sequence[str]) -> tuple[Parameter, ...]
     """The parameters that the texts of a signature describe; raises ValueError for what is none."""
     if isinstance(signature, str):
         raise TypeError(f"the signature of {name} is a list of strings, not one string")
+    odd = next((text for text in signature if not isinstance(text, str)), None)
+    if odd is not None:
+        raise TypeError(f"the signature of {name} is a list of strings; one is {words(odd)}")
     found = tuple(_parameter(name, text) for text in signature)
     known = {dim for one in found for dim in one.shape or () if isinstance(dim, str)}
     for one in found:
@@ -231,10 +238,10 @@ def _parameter(name: str, text: str) -> Parameter:
     if match is not None:
         shape = None
         if match.re is _SHAPED:
-            words = [word.strip() for word in match[2].split(",")] if match[2].strip() else []
-            if not all(word.isdecimal() or word.isidentifier() for word in words):
+            dims = [word.strip() for word in match[2].split(",")] if match[2].strip() else []
+            if not all(word.isdecimal() or word.isidentifier() for word in dims):
                 raise ValueError(f"{text!r} in the signature of {name}: dimensions are names and numbers")
-            shape = tuple(int(word) if word.isdecimal() else word for word in words)
+            shape = tuple(int(word) if word.isdecimal() else word for word in dims)
         element = _dtype(name, text, match[1])
         if element.lanes != 1 or element.is_handle or element.kind == "void":
             raise ValueError(f"{text!r} in the signature of {name}: there are no arrays of {element}")
@@ -254,7 +261,7 @@ def _parameter(name: str, text: str) -> Parameter:
             raise ValueError(f"{text!r} in the signature of {name}: sizes are integers")
         return Parameter("size", kind, text, value=word, least=least)
     try:
-        value = float(word) if kind.is_float else int(word)
+        value = literal(float(word) if kind.is_float else int(word), kind).value
     except ValueError:
         raise ValueError(f"{text!r} in the signature of {name}: {word!r} is no size and no {kind}") from None
     return Parameter("number", kind, text, value=value)

@@ -13,6 +13,8 @@ from tirscript.ir.forks import renew_in_children
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tirscript.ir.dtype import DType
+
     from .c_library import CFunction
 
 _functions: dict[str, Callable[..., Any]] = {}
@@ -121,7 +123,9 @@ def c_library(name: str) -> CFunction | None:
     return found if found is not None and _is_c(found) else None
 
 
-def call_library(function: Callable[..., Any], args: Sequence[Any], span: Any) -> Any:
-    """Call a library function; what a C function does not take is told at `span`."""
+def call_library(
+    function: Callable[..., Any], args: Sequence[Any], span: Any, kinds: Sequence[DType | None] = ()
+) -> Any:
+    """Call a library function; what a C function does not take is told at `span`. `kinds` are dtypes of scalars."""
     found: Any = function
-    return found.call(args, span) if _is_c(found) else function(*args)
+    return found.call(args, span, kinds) if _is_c(found) else function(*args)

@@ -106,15 +106,35 @@ def test_arrays_sizes_and_scalars_are_passed(functions: None, way: Any) -> None:
         way(sizes)(np.zeros((2**31, 0), "int8"), out)
 
 
+@pytest.mark.parametrize("way", WAYS, ids=["native", "interpreted"])
 @pytest.mark.parametrize("number", ["2", "2.0", "x"])
-def test_a_number_of_another_dtype_is_told_with_the_way_it_is_written(functions: None, number: str) -> None:
+def test_a_number_of_another_dtype_is_told_with_the_way_it_is_written(functions: None, number: str, way: Any) -> None:
     program = tirscript.parse(
         "@G.graph_func\ndef main(x: G.Tensor((4,), 'float32')):\n"
         f"    y = G.call_dps_packed('test.scale', (x, {number}), out=G.Tensor((4,), 'float32'))\n    return y\n"
     )
     with pytest.raises(DiagnosticError, match=r"T301.*argument 2 of `test.scale` is `float32`") as caught:
-        tirscript.build(program)
+        way(program)(np.ones(4, "float32"))
     assert caught.value.diagnostics[0].hint == "a number of that dtype is written `T.float32(2)`"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["native", "interpreted"])
+def test_scalars_of_a_kernel_have_the_dtype_that_the_signature_says(functions: None, way: Any) -> None:
+    """The interpreter handed any integer to C, which took its low bits."""
+    small = parsed(
+        "a: T.int32", 'return T.call_packed("test.small", a, T.uint16(1), True, T.float64(0))', " -> T.int32"
+    )
+    with pytest.raises(DiagnosticError, match=r"T301.*argument 1 of `test.small` is `int8`, not int32"):
+        way(small)(1)
+
+
+def test_signatures_are_of_strings_and_numbers_of_their_types() -> None:
+    assert read_signature("f", ["-128: int8"])[0].value == -128
+    with pytest.raises(ValueError, match="'128' is no size and no int8"):
+        read_signature("f", ["128: int8"])
+    odd: Any = ["int32", 3]
+    with pytest.raises(TypeError, match="a list of strings; one is a Python int"):
+        read_signature("f", odd)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["native", "interpreted"])
