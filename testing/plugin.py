@@ -159,16 +159,16 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     notes: list[tuple[str, list[str]]] = [
         ("written", [session.relative(Path(path)) for path in sorted(session.written)]),
         (
-            "mean what they should, but are not as they would be written now (--golden-update writes them)",
+            "with the right meaning, but another text than would be written now (--golden-update writes it)",
             [f"{session.relative(Path(path))} ({kind})" for path, kind in sorted(session.outdated.items())],
         ),
     ]
     if orphans and session.prune:
         session.remove(orphans)
-        notes.append(("belonged to no test, and were removed", list(map(session.relative, orphans))))
+        notes.append(("of no test, now removed", list(map(session.relative, orphans))))
     else:
-        notes.append(("belong to no test (--golden-prune removes them)", list(map(session.relative, orphans))))
-    notes.append(("are claimed twice, by tests that ran in different processes", sorted(session.clashes)))
+        notes.append(("of no test (--golden-prune removes such)", list(map(session.relative, orphans))))
+    notes.append(("claimed twice, by tests that ran in different processes", sorted(session.clashes)))
     if any(lines for _, lines in notes):
         terminalreporter.section("goldens")
     for word, lines in notes:

@@ -264,7 +264,7 @@ class TestComparison:
             note = f"tests/golden/test_a/test_scale.py ({kind})"
             assert (note in said) == (kind is not None)
             if kind is not None:
-                assert "1 golden mean what they should" in said
+                assert "1 golden with the right meaning" in said
                 assert f"other {kind}, and --golden-strict" in passed(run("--golden-strict"), failed=1)
         path = pytester.path / "tests/golden/test_a/test_scale.py"
         path.write_text(SCALE.replace("A[i] * 2.0", "(A[i] * 2.0)"))
@@ -406,12 +406,12 @@ class TestOwnership:
         assert len(goldens(pytester)) == 4
         said = passed(run(test_a=ONE), passed=2)
         assert re.search(
-            r"2 goldens belong to no test \(--golden-prune removes them\):\n"
+            r"2 goldens of no test \(--golden-prune removes such\):\n"
             r" +tests/golden/test_a/test_gone-x.py\n +tests/golden/test_a/test_gone.py\n",
             said,
         )
         assert len(goldens(pytester)) == 4
-        assert "2 goldens belonged to no test, and were removed" in passed(run("--golden-prune"), passed=2)
+        assert "2 goldens of no test, now removed" in passed(run("--golden-prune"), passed=2)
         assert list(goldens(pytester)) == ["test_a/test_scale.py", "test_b/test_scale.py"]
 
     @pytest.mark.parametrize(
@@ -525,7 +525,7 @@ def test_pass(golden):
         path = pytester.path / "tests/golden/test_a/test_text-3.txt"
         path.write_text("4\n")
         said = passed(self.run(pytester), passed=8, failed=1)
-        assert re.search(r"1 golden belong.*\n +tests/golden/test_a/test_text-9.txt", said)
+        assert re.search(r"1 golden of no test.*\n +tests/golden/test_a/test_text-9.txt", said)
         said = passed(self.run(pytester, "--golden-prune", "-k", "text"), passed=7, failed=1)
         assert "no test" not in said
         passed(self.run(pytester, "--golden-prune"), passed=8, failed=1)
