@@ -69,6 +69,23 @@ def f(A: T.Buffer((4,), "float32")):
             [1.0, 4.0, 3.0, 4.0],
         ),
         Example(
+            "a macro that calls itself; a `return` leaves it, where that is decided while parsing",
+            """\
+@T.macro
+def doubled(buffer, i, times):
+    if times == 0:
+        return
+    buffer[i] = buffer[i] * 2.0
+    doubled(buffer, i, times - 1)
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    doubled(A, 1, 3)
+""",
+            [1.0, 16.0, 3.0, 4.0],
+        ),
+        Example(
             "a macro that sees the names at its call",
             """\
 @T.macro(hygienic=False)

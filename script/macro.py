@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import Any
 
 from tirscript.ir.diagnostic import Diagnostic, Label, suggest
+from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted
 
 from .builders import BuilderLowering
@@ -18,10 +20,24 @@ MAX_CALLS = 6  # shown of a mistake in macros that call each other: the innermos
 _PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
 
 
+class LeaveMacro(Exception):
+    """A `return` of a macro that is written out: the rest of it makes no statements."""
+
+
 class MacroLowering(BuilderLowering):
     """Lowers calls of macros."""
 
     depth = 0
+
+    def leave_macro(self, node: ast.Return, out: list[Stmt]) -> None:
+        """Leave the macro whose statements go to `out`, as a function of Python is left."""
+        if node.value is not None:
+            hint = "write the result into an element of a buffer that it is given"
+            raise self.fail("T022", "the call of a macro is a statement, which has no value to return", node, hint=hint)
+        if self.out is out:
+            raise LeaveMacro
+        what = "a macro is written out where it is called, where no value of the program can decide on its `return`"
+        raise self.fail("T022", what, node, hint="put what is left of it under the other condition, by `else`")
 
     def call_macro(self, macro: Macro, call: ast.Call) -> None:
         """Write out the macro's statements, with its parameters standing for the arguments."""
@@ -30,12 +46,13 @@ class MacroLowering(BuilderLowering):
         args, kwargs = self.arguments(call)
         scope = self.bind_macro(macro, args, kwargs, call)
         definition = macro.node.body
-        place = {name: getattr(self, name) for name in _PLACE}
+        place = {name: getattr(self, name) for name in (*_PLACE, "macro_out")}
         reported = len(self.diagnostics)
         top = self.block is not None and self.block.depth == len(self.scopes)
         at = self.span(call)
         self.depth += 1
         self.copies += 1
+        self.macro_out = self.out
         self.source, self.outer, self.comments, self.definition = macro.source, macro.names(), None, definition
         self.scopes = [scope] if macro.hygienic else [*self.scopes, scope]
         self.fixed = {} if macro.hygienic else dict(self.fixed)
@@ -43,7 +60,8 @@ class MacroLowering(BuilderLowering):
         if self.block is not None:
             self.block.depth = len(self.scopes) if top else -1
         try:
-            self.statements(definition, macro.node.lineno)
+            with suppress(LeaveMacro):
+                self.statements(definition, macro.node.lineno)
         finally:
             for name, value in place.items():
                 setattr(self, name, value)
@@ -77,10 +95,12 @@ class MacroLowering(BuilderLowering):
             elif params.kwarg is not None and name not in accepted:
                 further[name] = value
             else:
+                place = next((word for word in call.keywords if word.arg == name), call)
+                if name in accepted:
+                    raise self.fail("T032", f"the macro `{macro.name}` is given `{name}` twice", place)
                 near = suggest(name, accepted)
                 hint = f"did you mean `{near}`?" if near else None
-                message = f"the macro `{macro.name}` takes no further argument `{name}`"
-                raise self.fail("T032", message, call, hint=hint)
+                raise self.fail("T032", f"the macro `{macro.name}` has no argument `{name}`", place, hint=hint)
         if params.kwarg is not None:
             scope[params.kwarg.arg] = further
         defaults = dict(zip(names[len(names) - len(params.defaults) :], params.defaults, strict=True))

@@ -138,6 +138,12 @@ class StmtLowering(LoopLowering):
         hint = f"it opens a body: `with {self.span(call).text}:`" if opens else function.__doc__ or ""
         return self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=hint)
 
+    macro_out: list[Stmt] | None = None  # where the statements of the macro go that is being written out
+
+    def leave_macro(self, node: ast.Return, out: list[Stmt]) -> None:
+        """Leave the macro whose statements go to `out`."""
+        raise AssertionError("given by MacroLowering")
+
     def call_macro(self, macro: Macro, call: ast.Call) -> None:
         """Write out a macro's statements."""
         raise AssertionError("given by MacroLowering")
@@ -190,6 +196,8 @@ class StmtLowering(LoopLowering):
         self.emit(Evaluate(self.expr(call.args[0]), span=self.span(node)))
 
     def _return(self, node: ast.Return) -> None:
+        if self.macro_out is not None and not (self.theirs and node.value is not None):  # TVM's leaves the kernel
+            self.leave_macro(node, self.macro_out)
         if node.value is None:
             self.emit(Return(span=self.span(node)))
             return

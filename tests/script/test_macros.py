@@ -70,8 +70,8 @@ def test_a_hygienic_macro_does_not() -> None:
         ("forever(A)", "calls itself without end"),
         ("put()", "needs the argument `X`"),
         ("bump(1, 2)", "takes 1 argument, not 2"),
-        ("put(A, 0, valu=1.0)", "no further argument `valu`"),
-        ("put(A, 0, X=A)", "no further argument `X`"),
+        ("put(A, 0, valu=1.0)", "has no argument `valu`"),
+        ("put(A, 0, X=A)", "is given `X` twice"),
         ("wrong(A)", "`missing` is not defined"),
         ("x = put(A, 0)", "the macro `put` is a statement"),
     ],
@@ -150,7 +150,7 @@ def f(A: T.Buffer((16,), "float32")):
     )
     (first, second) = parse(text).body
     assert first.script() == "A[3] = 1.0" and second.script() == "A[5] = 1132.0"
-    for call, message in (("put(A=A)", "needs the argument `A`"), ("put(A, 1, at=2)", "no further argument `at`")):
+    for call, message in (("put(A=A)", "needs the argument `A`"), ("put(A, 1, at=2)", "is given `at` twice")):
         with pytest.raises(DiagnosticError, match=message):
             parse(text.replace("put(A)\n", f"{call}\n"))
 
@@ -212,3 +212,48 @@ def test_a_live_macro_calls_itself_and_sees_what_is_defined_below_it() -> None:
         "A[2] = 1.0",
         "A[3] = 1.0",
     ]
+
+
+GUARDED = """
+@T.macro
+def guarded(X, k):
+    for j in (0, 1):
+        if k > j:
+            return
+        X[j] = 5.0
+
+"""
+
+
+def test_a_return_leaves_the_macro() -> None:
+    """It left the kernel that calls the macro."""
+    text = with_macros("guarded(A, 1)\nA[2] = 1.0\nguarded(A, 0)\nA[3] = 1.0").replace(MACROS, GUARDED)
+    assert structural_equal(parse(text), parse(with_macros("A[2] = 1.0\nA[0] = 5.0\nA[1] = 5.0\nA[3] = 1.0")))
+    live = {"T": T, "limit": 0}
+    source = "def early(X, n):\n    if limit < 1:\n        return\n    X[0] = 5.0\n"
+    assert structural_equal(
+        parse(
+            f"{HEADER}@T.macro\n{source}@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    early(A, 1)\n    A[1] = 2\n",
+            names=live,
+        ),
+        parse(f"{HEADER}@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    A[1] = 2\n"),
+    )
+
+
+@pytest.mark.parametrize("body", ["guarded(A, n)", "for i in range(4):\n    guarded(A, i)"])
+def test_a_return_that_a_value_decides_on_is_refused(body: str) -> None:
+    with pytest.raises(DiagnosticError, match="no value of the program can decide on its `return`") as caught:
+        parse(with_macros(body).replace(MACROS, GUARDED))
+    (found,) = caught.value.diagnostics
+    assert found.span is not None and found.span.text == "return" and "`else`" in (found.hint or "")
+
+
+def test_a_macro_returns_no_value() -> None:
+    with pytest.raises(DiagnosticError, match="has no value to return"):
+        parse(with_macros("guarded(A, 1)").replace(MACROS, GUARDED.replace("return", "return k")))
+
+
+def test_a_macro_of_tvm_returns_from_the_kernel() -> None:
+    text = with_macros("guarded(A, 1)\nreturn 7").replace(MACROS, GUARDED.replace("return", "return k"))
+    theirs = text.replace(HEADER, "from tvm.script import tir as T\n")
+    assert "    return 1\n" in parse(theirs).script()
