@@ -388,7 +388,7 @@ class CallLowering(PythonCallLowering):
                 value = self.value(arg)
                 args.append(value if type(value) is Buffer else as_expr(value))  # whole: its shape gives dimensions
             else:
-                args.append(self.converted(arg, param.dtype, f"parameter `{param.name}`"))
+                args.append(self.converted(arg, param.dtype, f"the argument for `{param.name}`"))
         return CallFunction(function.name, tuple(args), returns, span=self.span(node))
 
     def refuse_elements(self, arg: ast.expr, param: Var, function: str) -> None:

@@ -238,3 +238,12 @@ def test_bounds_that_are_no_integers(loop: str, underlined: str, words: str, hin
     found = mistake(f'@T.prim_func\ndef f(A: T.Buffer(("n",), "float32")):\n    for {loop}:\n        A[0] = 1\n')
     assert (found.code, found.message, found.hint) == ("T112", f"the bound of a loop is {words}, not an integer", hint)
     assert found.labels[0].span.text.lstrip("*") == underlined.lstrip("*")
+
+
+def test_an_argument_of_another_function_is_told_as_one() -> None:
+    """Not as the parameter, which has the dtype that the function says."""
+    found = mistake(
+        "@I.ir_module\nclass M:\n    @T.prim_func\n    def g(k: T.int64):\n        T.evaluate(k)\n\n"
+        "    @T.prim_func\n    def main():\n        M.g(1.0)\n"
+    )
+    assert found.message == "the argument for `k` is the float 1.0, but its place holds int64"
