@@ -254,6 +254,8 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
             hint = f"call it: `T.{value.name}(...)`"
         if isinstance(value, (tuple, list)):
             hint = "a value is one number: take its items one by one"
+        if isinstance(getattr(value, "shape", None), tuple) and hasattr(value, "strides") and hint is None:
+            hint = "take elements of a constant of the program: `K = T.allocate_const(array, dtype, shape)`"
         raise fail("T104", f"{words(value)} is not a value of the program", hint) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tirscript.ir import (
@@ -223,6 +224,12 @@ def test_the_words_of_an_operator_name_its_parameters() -> None:
     for name, entry in OPS.items():
         named = re.findall(r"\b(?:[bcxyz]|x[12])\b", entry.doc)
         assert entry.make is not None or set(named) <= set(entry.parameters), name
+
+
+def test_an_array_is_no_value() -> None:
+    array: Any = np.ones(3)
+    fails("T104", "a Python ndarray is not a value of the program", lambda: as_expr(array), "T.allocate_const(array")
+    assert as_expr(np.array(2.5), dtype("float64")) == const(2.5, "float64")
 
 
 def test_no_values() -> None:
