@@ -10,6 +10,8 @@ from .table import lint_check, warning
 
 # the operators on bits, and those that join conditions
 _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "!="}
+# what messages say of an operand whose text is of several lines, and of the way out
+_OVER_LINES = ("its result", "put it in parentheses")
 
 
 @lint_check("T615")
@@ -19,10 +21,12 @@ def precedence(func: PrimFunc) -> Iterator[Diagnostic]:
         if isinstance(node, Call) and node.op.name == "logical_and":
             middle = _between(*node.args)
             if middle is not None and middle.span is not None and not _in_brackets(middle.span):
-                text, word = middle.span.text, _BITWISE[middle.op.name]
-                message = f"`{middle.op.symbol}` binds more tightly than comparisons: both are with `{text}`"
-                hint = f"join conditions with `{word}`; if it is meant, write `({text})`"
-                yield warning("T615", message, middle.span, hint=hint)
+                span, word = middle.span, _BITWISE[middle.op.name]
+                one_line = span.start_line == span.end_line
+                operand, written = (f"`{span.text}`", f"write `({span.text})`") if one_line else _OVER_LINES
+                message = f"`{middle.op.symbol}` binds more tightly than comparisons: both are with {operand}"
+                hint = f"join conditions with `{word}`; if it is meant, {written}"
+                yield warning("T615", message, span, hint=hint)
 
 
 def _between(left: Expr, right: Expr) -> Call | None:
@@ -38,5 +42,9 @@ def _between(left: Expr, right: Expr) -> Call | None:
 
 def _in_brackets(span: Span) -> bool:
     """Whether a bracket closes behind an operand that an operator follows otherwise."""
-    line = span.source.line(span.last_line)
-    return line[span.end - span.source.indent :].lstrip().startswith(")")
+    behind = span.source.line(span.last_line)[span.end - span.source.indent :]
+    for line in (behind, *span.source.text.split("\n")[span.end_line :]):
+        code = line.partition("#")[0].strip(" \t\f\r\\")  # a backslash goes on in the next line
+        if code:
+            return code.startswith(")")
+    return False
