@@ -18,8 +18,7 @@ from tirscript.ir.graph import FunctionCall, GraphBind, GraphExpr, GraphFunc, Gr
 from tirscript.ir.module import Module
 
 from ..pipeline import module_pass
-from .dead_code import is_pure
-from .replacing import Replacing, each_graph_func, variables, written_in_place
+from .replacing import Replacing, each_graph_func, is_pure, variables, written_in_place
 
 
 @module_pass(opt_level=1)

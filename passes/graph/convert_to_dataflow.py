@@ -24,8 +24,8 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
-from .dead_code import is_pure
-from .replacing import each_graph_func
+from .replacing import each_graph_func, is_pure
+from .written_out import plain_statements
 
 LEAST = 2
 VALUES = (TensorType, TupleType)
@@ -79,14 +79,14 @@ class _Collecting:
 
     def gathered(self, run: list[Stmt], needed: set[GraphVar]) -> list[Stmt]:
         """Neighbours as one dataflow, those as they are of which there are too few; `needed` is used behind them."""
-        inside = [one for stmt in run for one in (stmt.body if type(stmt) is Dataflow else (stmt,))]
+        inside = tuple(plain_statements(run))
         alone = len(run) == 1 and type(run[0]) is Dataflow
         if not run or alone or len(inside) < self.least:
             return run
         told = {var for stmt in run if type(stmt) is Dataflow for var in stmt.outputs if type(var.type) not in VALUES}
         bound = dict.fromkeys(var for one in inside if type(var := getattr(one, "var", None)) is GraphVar)
         outputs = tuple(var for var in bound if var in needed or var in told)
-        return [Dataflow(tuple(inside), outputs)] if outputs else run
+        return [Dataflow(inside, outputs)] if outputs else run
 
 
 def _variables(nodes: tuple[Node, ...] | list[Stmt]) -> Iterator[GraphVar]:

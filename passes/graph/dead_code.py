@@ -17,38 +17,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.expr import CallFunction, Var
-from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
-    ExternFunction,
-    FunctionCall,
     FunctionRef,
     GraphBind,
-    GraphExpr,
     GraphFunc,
     GraphIf,
     GraphVar,
-    OpCall,
     PrimType,
 )
-from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
-from tirscript.ir.written import only_reads
 
 from ..pipeline import module_pass
+from .replacing import each_graph_func, is_pure
 
 
 @module_pass()
 def dead_code_elimination(module: Module) -> Module:
     """A body with an unused `a = G.exp(x)` becomes one without it; private functions that nothing calls go."""
-    functions = tuple(_trimmed(one, module) if type(one) is GraphFunc else one for one in module.functions)
-    kept = _called(functions)
-    functions = tuple(one for one in functions if one.name in kept)
-    same = len(functions) == len(module.functions) and all(map(lambda a, b: a is b, functions, module.functions))
-    return module if same else module.replace(functions=functions)
+    made = each_graph_func(module, lambda func: _trimmed(func, module))
+    reached = _called(made.functions)
+    kept = tuple(one for one in made.functions if one.name in reached)
+    return made if len(kept) == len(made.functions) else made.replace(functions=kept)
 
 
 def _called(functions: tuple[Any, ...]) -> set[str]:
@@ -128,24 +121,4 @@ def _live(
     return body if same else tuple(reversed(kept))
 
 
-def is_pure(value: GraphExpr, module: Module | None) -> bool:
-    """Whether evaluating a value does nothing but give it: writes no argument, above all."""
-    for node in walk(value):
-        if type(node) is OpCall and (not node.op.pure or node.op in IN_PLACE):
-            return False
-        if type(node) is FunctionCall:
-            callee: Any = node.function
-            if type(callee) is ExternFunction:
-                return False
-            if type(callee) is FunctionRef:
-                found: Any = module[callee.function] if module is not None and callee.function in module else None
-                if isinstance(found, PrimFunc):
-                    return found.returns is not None and only_reads(found)
-                if type(found) is not GraphFunc or not found.pure:
-                    return False
-            else:
-                return False
-    return True
-
-
-__all__ = ["dead_code_elimination", "is_pure"]
+__all__ = ["dead_code_elimination"]

@@ -43,15 +43,14 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
+from .replacing import each_graph_func
 
 
 @module_pass()
 def forget_memory(module: Module) -> Module:
     """`a = G.builtin.alloc_tensor(...); cls.f(x, a)` becomes `a = G.call_tir(cls.f, (x,), ...)`."""
     kernels = {one.name for one in module.functions if isinstance(one, PrimFunc)}
-    made = tuple(_plain(one, kernels) if type(one) is GraphFunc else one for one in module.functions)
-    same = all(map(lambda a, b: a is b, made, module.functions))
-    return module if same else module.replace(functions=made)
+    return each_graph_func(module, lambda func: _plain(func, kernels))
 
 
 class _Unclear(Exception):

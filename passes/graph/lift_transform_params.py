@@ -38,9 +38,8 @@ from tirscript.ir.rewrite import definitions, refresh, walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
-from .dead_code import is_pure
 from .names import Names
-from .replacing import variables, written_in_place
+from .replacing import is_pure, variables, written_in_place
 
 INPUTS = "num_input"
 STOP = "builtin.stop_lift_params"

@@ -1,4 +1,5 @@
-"""The walk of passes that use another value in place of a binding's variable, and drop the binding."""
+"""What passes over graph functions share: the walk of those that use another value in place of a binding's variable,
+and what calls write."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tirscript.ir.expr import Expr, Var
+from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
+    ExternFunction,
     FunctionCall,
+    FunctionRef,
     GraphBind,
     GraphExpr,
     GraphFunc,
@@ -28,8 +32,7 @@ from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
-
-from .dead_code import is_pure
+from tirscript.ir.written import only_reads
 
 
 class Replacing:
@@ -157,6 +160,26 @@ def variables(value: GraphExpr | Stmt) -> set[GraphVar]:
     return {node for node in walk(value) if type(node) is GraphVar}
 
 
+def is_pure(value: GraphExpr, module: Module | None) -> bool:
+    """Whether evaluating a value does nothing but give it: writes no argument, above all."""
+    for node in walk(value):
+        if type(node) is OpCall and (not node.op.pure or node.op in IN_PLACE):
+            return False
+        if type(node) is FunctionCall:
+            callee: Any = node.function
+            if type(callee) is ExternFunction:
+                return False
+            if type(callee) is FunctionRef:
+                found: Any = module[callee.function] if module is not None and callee.function in module else None
+                if isinstance(found, PrimFunc):
+                    return found.returns is not None and only_reads(found)
+                if type(found) is not GraphFunc or not found.pure:
+                    return False
+            else:
+                return False
+    return True
+
+
 def written_in_place(func: GraphFunc, module: Module | None) -> set[GraphVar]:
     """The variables whose elements calls in a function may write, which are others from there on; under all names."""
     nodes = list(walk(func))
@@ -184,4 +207,4 @@ def _given(stmt: GraphBind | MatchCast | GraphIf) -> set[GraphVar]:
     return set() if type(value) is OpCall and value.op not in IN_PLACE else variables(value)
 
 
-__all__ = ["Replacing", "variables", "with_sizes", "written_in_place"]
+__all__ = ["Replacing", "each_graph_func", "is_pure", "variables", "with_sizes", "written_in_place"]

@@ -30,7 +30,7 @@ from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
 from ..pipeline import module_pass
-from .dead_code import is_pure
+from .replacing import each_graph_func, is_pure
 
 _ADD, _MUL, _DIV, _MOD = map(get_op, ("add", "mul", "floordiv", "floormod"))
 
@@ -41,13 +41,13 @@ def rewrite_reshape(module: Module) -> Module:
     still = {one.name for one in module.functions if isinstance(one, PrimFunc) and moves_nothing(one)}
     if not still:
         return module
-    functions = tuple(_rewritten(one, still, module) if type(one) is GraphFunc else one for one in module.functions)
-    if all(a is b for a, b in zip(functions, module.functions, strict=True)):
+    made = each_graph_func(module, lambda func: _rewritten(func, still, module))
+    if made is module:
         return module
-    nodes = (node for one in functions for node in walk(one))  # fused kernels call kernels too
+    nodes = (node for one in made.functions for node in walk(one))  # fused kernels call kernels too
     called = Counter(node.function for node in nodes if isinstance(node, (CallFunction, FunctionRef)))
-    kept = (one for one in functions if one.name not in still or called[one.name] or not one.private)
-    return module.replace(functions=tuple(kept))
+    kept = (one for one in made.functions if one.name not in still or called[one.name] or not one.private)
+    return made.replace(functions=tuple(kept))
 
 
 def _rewritten(func: GraphFunc, still: set[str], module: Module) -> GraphFunc:
