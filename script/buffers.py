@@ -155,9 +155,11 @@ class BufferLowering(ValueLowering):
             # TVM's strides that are strings are int32, or of the dtype of the shape
             of = next((dim.dtype for dim in shape[:1] if isinstance(dim, Expr) and dim.dtype.is_int), INT32)
             strides = [
-                self._stride(stride, of) if isinstance(stride, str) and stride.isidentifier() else stride
-                for stride in strides or ()
+                self._stride(name, at, stride, of) if isinstance(stride, (str, Var)) else stride
+                for at, stride in enumerate(strides or ())
             ]
+            if type(elem_offset) is Var and not elem_offset.name:
+                elem_offset = elem_offset.replace(name=f"{name}_elem_offset")  # `elem_offset=T.int32()`
         # TVM writes -1 for "the default"
         align, offset_factor = (0 if number == -1 else number for number in (align, offset_factor))
         if align < 0 or align & (align - 1):
@@ -179,13 +181,20 @@ class BufferLowering(ValueLowering):
             span=self.span(target),
         )
 
-    def _stride(self, name: str, kind: DType) -> Var:
-        """A stride that TVM gives by name: a new variable for each buffer, whatever names other buffers gave."""
-        if name in self.named_strides:
-            return Var(name, kind)
-        if name not in self.symbols:
-            self.named_strides.add(name)
-        return self.symbol(name, kind)
+    def _stride(self, buffer: str, at: int, stride: str | Var, kind: DType) -> Any:
+        """A stride that TVM gives by name: a new variable for each buffer, whatever names other buffers gave; so is
+        one without a name, as `strides=("", 1)` prints it."""
+        if not isinstance(stride, str):
+            return stride if stride.name else stride.replace(name=f"{buffer}_s{at}")
+        if not stride:
+            return Var(f"{buffer}_s{at}", kind)
+        if not stride.isidentifier():
+            return stride
+        if stride in self.named_strides:
+            return Var(stride, kind)
+        if stride not in self.symbols:
+            self.named_strides.add(stride)
+        return self.symbol(stride, kind)
 
     def dimension(self, dim: Any, node: ast.expr, what: str = "a dimension") -> Expr:
         """One dimension; a string is an expression over symbolic dimensions. `what` it is called in messages."""

@@ -339,6 +339,21 @@ def test_strides_by_name_are_new_for_each_buffer() -> None:
     assert structural_equal(parse(found.script(dialect="tvm")), found)
 
 
+def test_strides_and_offsets_without_a_name_get_one_of_the_buffer() -> None:
+    found = theirs(
+        'def f(a: T.handle, B: T.Buffer((8, 4), "int8", strides=("", ""))):\n'
+        '    A = T.match_buffer(a, (8, 4), "int8", strides=("", 1), elem_offset=T.int32())\n    A[0, 0] = B[0, 0]\n'
+        '    with T.sblock("b"):\n'
+        '        C = T.match_buffer(A[0:8, 0:4], (8, 4), "int8", strides=[T.int64(), 1])\n        C[1, 1] = B[1, 1]\n'
+    )
+    ours, text = found.script(), found.script(dialect="tvm")
+    for named in ("strides=(B_s0, B_s1)", "strides=(A_s0, 1)", "elem_offset=A_elem_offset", "C_s0 = T.int64()"):
+        assert named in ours
+    assert structural_equal(parse(ours), found) and structural_equal(parse(text), found)
+    with pytest.raises(DiagnosticError, match="'' is not an expression"):
+        parse('@T.prim_func\ndef f(A: T.Buffer((4,), "int8", strides=("",))):\n    A[0] = 1\n')
+
+
 def test_the_address_of_a_buffer_is_that_of_its_first_element() -> None:
     head = 'def f(A: T.Buffer((4, 4), "int8")):\n    T.evaluate(T.address_of('
     assert structural_equal(theirs(f"{head}A))\n"), theirs(f"{head}A[0, 0]))\n"))
