@@ -203,7 +203,7 @@ _NAMED = {"tir": "T", "tirx": "T", "s_tir": "T", "ir": "I", "graph": "G", "relax
 _MODULES = {f"{package}.{name}": name for package in ("tirscript.script", *_PACKAGES[2:4]) for name in _NAMED}
 # what files import from `tvm.script` for the Python around their programs
 _NOT_NAMED = ("from_source", "ir_builder", "parser", "printer")
-_APART = ("tvm.script.ir_builder", "tvm.script.printer")
+_APART = ("tvm.script.ir_builder", "tvm.script.printer", "tvm.relax.base_py_module")
 _PREFIX = re.compile(r"from tvm\.script import (\w+) as (\w+)\s*$")
 _IGNORED_IMPORTS = ("__future__", "typing")
 # values of graphs that stand outside of functions in TVM's dialect

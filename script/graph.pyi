@@ -335,8 +335,8 @@ def call_inplace_packed(func: _Any, *args: _Any, inplace_indices: _Any, ty_args:
 def call_pure_packed(func: _Any, *args: _Any, ty_args: _Any = ...) -> OpCall:
     """A library function that gives its result and does nothing else."""
 
-def call_py_func(func: _Any, args: _Any, ty_args: _Any = ...) -> OpCall:
-    """A Python function of the module, by name."""
+def call_py_func(func: _Any, *args: _Any, out: _Any = ...) -> OpCall:
+    """A Python function of the module, by name, that gives its result and does nothing else."""
 
 def call_tir(func: _Any, args: _Any, out: _Any = ..., tir_vars: _Any = ...) -> OpCall:
     """A tensor function on tensors: it writes its results into new ones, which the call gives."""

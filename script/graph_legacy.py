@@ -82,7 +82,14 @@ class GraphLegacyLowering(GraphTypeLowering):
         return value if isinstance(value, Matched) else Matched(self.leaf(value, node), kind)
 
     def moved(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Name an argument by what it is now: `R.nn.pad(x, R.const(0.5), pad_width=[1, 1])`."""
+        """Name an argument by what it is now: `R.nn.pad(x, R.const(0.5), pad_width=[1, 1])`.
+
+        `R.call_py_func(R.str("f"), (x, y), ty_args=...)` is how TVM prints `R.call_py_func("f", x, y, out_ty=...)`.
+        """
+        last = args[-1] if args else None
+        if self.theirs and entry.name == "call_py_func" and {"ty_args", "sinfo_args"} & kwargs.keys():
+            if isinstance(last, (tuple, list, TupleExpr)):
+                args[-1:] = last.fields if isinstance(last, TupleExpr) else last
         name, beside = _SECOND.get(entry.name, (None, None))
         if self.theirs and name is not None and beside in kwargs and len(args) == 2 and name not in kwargs:
             value = args.pop()

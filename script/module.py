@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tirscript.ir.diagnostic import Diagnostic
 from tirscript.ir.dtype import VOID
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc, ObjectType, TupleExpr
+from tirscript.ir.graph import ExternFunction, GraphFunc, ObjectType, TupleExpr
 from tirscript.ir.module import DummyInfo, ExternEntry, Module, VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.rewrite import refresh
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .graph_function import GraphLowering
 
 _OPTIONS = ("check_well_formed", "s_tir")  # of modules
+HAS_PYTHON = "base_py_module"  # the attribute by which TVM knows modules that may hold Python functions
 FUNCTIONS = ("prim_func", "graph_func", "other")  # decorators of functions; "other" is one of the user's own
 
 
@@ -38,6 +39,7 @@ class ModuleReader:
     source: Source
     diagnostics: list[Diagnostic]
     comments: Comments | None
+    theirs: bool  # whether the text is in TVM's dialect
     seen: int
     names: dict[str, Any]
     called: dict[str, Called]  # of live Python: by name, the decorators whose options the text may not say
@@ -100,7 +102,9 @@ class ModuleReader:
         docstring: str | None = None
         pending: list[tuple[ast.FunctionDef, str]] = []
         taken: list[tuple[int, Function]] = []
-        if node.bases or node.keywords:
+        if self.has_python(node):
+            attrs[HAS_PYTHON] = True
+        elif node.bases or node.keywords:
             self.report("T022", "a module has no base classes", node)
         before = len(self.diagnostics)
         first, self.seen = self.seen + 1, node.lineno
@@ -112,11 +116,17 @@ class ModuleReader:
                     item.decorator_list = [ast.copy_location(ast.Attribute(above.value, "tir"), item)]
                 if not item.decorator_list:
                     self.called.pop(item.name, None)  # called by an assignment, which is no function of the module
-                decorator = self.decorator(item)
-                if decorator not in FUNCTIONS:
+                python = self.python_function(item)
+                decorator = None if python else self.decorator(item)
+                if not python and decorator not in FUNCTIONS:
                     continue
                 if item.name in refs:
                     self.report("T202", f"`{item.name}` is defined twice", item)
+                if decorator is None:
+                    span = Span(self.source, item.lineno, item.col_offset, item.lineno, item.col_offset + len("def"))
+                    refs[item.name] = ExternFunction(item.name, span=span)
+                    externs.append(ExternEntry(item.name, refs[item.name], span=span))
+                    continue
                 refs[item.name] = FunctionRef(item.name)
                 pending.append((item, decorator))
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
@@ -146,6 +156,20 @@ class ModuleReader:
         span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
         found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
         return Module(tuple(functions), node.name, found, held, docstring, header, tuple(externs), span=span)
+
+    def has_python(self, node: ast.ClassDef) -> bool:
+        """Whether a module is TVM's `class M(BasePyModule):`, which may hold Python functions."""
+        match node.bases:
+            case [ast.Name(id="BasePyModule") | ast.Attribute(attr="BasePyModule")] if not node.keywords:
+                return self.theirs
+        return False
+
+    def python_function(self, item: ast.FunctionDef) -> bool:
+        """Whether a function is one of TVM's `@I.pyfunc`. Its Python is not read: who runs the module names it."""
+        match item.decorator_list:
+            case [ast.Attribute(value=ast.Name(), attr="pyfunc")]:
+                return self.theirs
+        return False
 
     def extern(self, item: ast.stmt, refs: dict[str, Any]) -> list[ExternEntry] | None:
         """`name = G.ExternFunc("symbol")`; nothing where it is wrong, None for any other statement."""

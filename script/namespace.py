@@ -441,7 +441,7 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
         },
         "T.axis": {"S": axes["spatial"], "R": axes["reduce"]},
         "I": {
-            "pyfunc": Unsupported("pyfunc", "which graph functions use", "I"),
+            "pyfunc": Form("pyfunc", THEIRS["pyfunc"]),
             "dynamic": Form("dynamic", THEIRS["dynamic"]),
             "meta_var": names["meta_var"],
         },

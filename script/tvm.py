@@ -106,6 +106,7 @@ THEIRS = {
     "If": "a condition: `with T.If(c):`, and in it `with T.Then():`; `if c:` of ours",
     "Then": "what stands in `with T.If(c):`",
     "Else": "what stands in `with T.If(c):` behind `with T.Then():`",
+    "pyfunc": "a Python function of a module, which its graph functions call by name: `G.ExternFunc` of ours",
     "llvm_lookup_intrinsic_id": "an LLVM intrinsic, which stands here by its name",
 }
 # their intrinsics for GPUs before 2025, by the names of today

@@ -113,10 +113,9 @@ CALL_INPLACE_PACKED = register(
 register(
     GraphOp(
         "call_py_func",
-        (Parameter("func", "value"), ARGS, RESULT),
+        (Parameter("func", "value"), SPREAD, OUT),
         told,
-        "A Python function of the module, by name.",
-        pure=False,
+        "A Python function of the module, by name, that gives its result and does nothing else.",
     )
 )
 register(

@@ -402,7 +402,7 @@ def test_operators_of_tvm_without_a_meaning_here_are_kept() -> None:
         'y: R.Any = R.call_builtin_with_ctx("vm.builtin.x", (x, 1), ty_args=(R.Any,))',
         'y: R.Any = R.call_inplace_packed("f", x, inplace_indices=[0], ty_args=(R.Any,))',
         'y: R.Any = R.make_closure("a", (x,))',
-        'y: R.Any = R.call_py_func(R.str("f"), (x,), ty_args=(R.Any,))',
+        'y: R.Any = R.call_py_func(R.str("f"), x, (x, x), out_ty=R.Any)',
         'y: R.Any = R.hint_on_device(x, R.device(device_type=2, index=0), "global")',
         'y: R.Any = R.ExternFunc("name", R.Callable((R.Tensor((4,)),), R.Any, True))',
         "y: R.Any = R.null_value()",
@@ -414,6 +414,13 @@ def test_what_tvm_prints_of_calls_comes_back_as_it_was(line: str) -> None:
     theirs = made.script(dialect="tvm", width=400)
     assert f"    {line}\n" in theirs
     assert structural_equal(parse(theirs), made) and structural_equal(parse(made.script()), made)
+
+
+def test_calls_of_python_functions_are_read_as_tvm_prints_them_too() -> None:
+    head = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y: R.Any = R.call_py_func("
+    wanted = parse(f"{head}'f', x, out_ty=R.Any)\n    return y\n")
+    for call in ('R.str("f"), (x,), ty_args=(R.Any,))', '"f", (x,), sinfo_args=R.Object)', '"f", x, out_sinfo=R.Any)'):
+        assert structural_equal(parse(f"{head}{call}\n    return y\n"), wanted)
 
 
 def test_constants_that_tvm_printed_apart_are_kept_without_their_data() -> None:

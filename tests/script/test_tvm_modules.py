@@ -154,3 +154,55 @@ def test_tile_primitives_are_refused_by_name(name: str) -> None:
     )
     with pytest.raises(DiagnosticError, match=f"`T.{name}`, a tile primitive of TVM for GPUs, is not supported"):
         parse(text)
+
+
+PYTHON = """
+from tvm.script import ir as I, relax as R, tirx as T
+from tvm.relax.base_py_module import BasePyModule
+
+
+@I.ir_module
+class M(BasePyModule):
+    @I.pyfunc
+    def silu(self, x: "torch.Tensor", *rest, **more):
+        import torch
+
+        async def other():
+            yield 1
+        return self.call_tir(self.twice, [torch.sigmoid(x) * x], out_sinfo=R.Tensor((4,), "float32"))
+
+    # writes twice of it
+    @T.prim_func
+    def twice(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.call_py_func("silu", x, out_ty=R.Tensor((4,), "float32"))
+        return y
+"""
+
+
+def test_python_functions_of_a_module_are_known_by_name_and_not_read() -> None:
+    made = parse(PYTHON)
+    assert isinstance(made, Module) and [each.name for each in made.functions] == ["twice", "main"]
+    assert dict(made.attrs) == {"base_py_module": True}
+    ours, theirs = made.script(), made.script(dialect="tvm")
+    assert 'silu = G.ExternFunc("silu")' in ours and "    # writes twice of it\n    @T.prim_func" in ours
+    assert 'silu = R.ExternFunc("silu")' in theirs and "torch" not in theirs
+    assert structural_equal(parse(ours), made) and structural_equal(parse(theirs), made)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("(BasePyModule)", "(BasePyModule, Other)", "T022"),
+        ("def twice", "def silu", "T202"),
+        ("@I.pyfunc", "@I.pyfunction", "T031"),
+    ],
+)
+def test_mistakes_in_modules_with_python_functions(old: str, new: str, code: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(PYTHON.replace(old, new))
+    assert code in {found.code for found in caught.value.diagnostics}
