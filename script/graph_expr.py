@@ -131,6 +131,29 @@ class GraphExprLowering(GraphLegacyLowering):
             return made if same else made.replace(fields=fields)
         return made if is_leaf(made) else self.named_value(made, "gv" if self.flow is None else "lv", node)
 
+    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[ast.expr], Any] | None = None) -> Any:
+        before = len(self.out)
+        made = super().value_behind(found, node, value)
+        if found and len(self.out) > before:
+            steps = self.out[before:]
+            del self.out[before:]
+            found[:] = [self.step(one, node) for one in found]
+            self.out += steps
+        return made
+
+    def step(self, value: Any, node: ast.expr) -> Any:
+        """A value that was read before `node`, whose steps it comes before: a step of its own where it is no leaf."""
+        if isinstance(value, (tuple, list)):
+            return type(value)([self.step(one, node) for one in value])
+        if type(value) is TupleExpr:
+            return value.replace(fields=tuple(self.step(one, node) for one in value.fields))
+        if not isinstance(value, GraphExpr) or type(value) is GraphFunc or is_leaf(value):
+            return value
+        var = self.variable("gv" if self.flow is None else "lv", self.type_at_place(value, node), node)
+        var = var.replace(span=value.span)
+        self.emit(GraphBind(var, value, span=value.span))
+        return var
+
     def named_value(self, value: GraphExpr, name: str, node: ast.AST, kind: GraphType | None = None) -> GraphVar:
         """Emit `name = value`; `kind` is the annotation."""
         var = self.variable(name, self.type_at_place(value, node) if kind is None else kind, node)
@@ -216,6 +239,13 @@ class GraphExprLowering(GraphLegacyLowering):
         given = [self.leaf(arg, at) if isinstance(arg, GraphExpr) else arg for arg, at in zip(args, nodes, strict=True)]
         return self.checked(entry, given, {}, node)
 
+    def values(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of nodes that stand side by side."""
+        found: list[Any] = []
+        for node in nodes:
+            found.append(self.value_behind(found, node))
+        return found
+
     def operand(self, node: ast.expr) -> Any:
         """An operand; a call that gives a scalar, which TVM prints in expressions, is a step of its own."""
         value = self.value(node)
@@ -223,7 +253,9 @@ class GraphExprLowering(GraphLegacyLowering):
         return self.leaf(value, node) if call and type(self.type_at_place(value, node)) is PrimType else value
 
     def _binary(self, node: ast.BinOp) -> Any:
-        left, right, kind = self.operand(node.left), self.operand(node.right), type(node.op)
+        first, kind = [self.operand(node.left)], type(node.op)
+        right = self.value_behind(first, node.right, self.operand)
+        (left,) = first
         if self.tensors(left, right):
             # `%` of tensors is TVM's `R.mod`, whose quotient is rounded toward zero; ours floors, as of numbers
             name = "mod" if self.theirs and kind is ast.Mod else _BINARY[kind]
@@ -250,7 +282,7 @@ class GraphExprLowering(GraphLegacyLowering):
 
     def _compare(self, node: ast.Compare) -> Any:
         places = [node.left, *node.comparators]
-        values = [self.value(place) for place in places]
+        values = self.values(places)
         if self.tensors(*values):
             kind = type(node.ops[0])
             if len(values) != 2 or kind not in _COMPARE:
@@ -286,7 +318,7 @@ class GraphExprLowering(GraphLegacyLowering):
         return self.value(node.body if test else node.orelse)
 
     def _boolean(self, node: ast.BoolOp) -> Any:
-        values = [self.value(item) for item in node.values]
+        values = self.values(node.values)
         if self.tensors(*values):
             name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
             made = values[0]

@@ -183,7 +183,7 @@ class GraphStmtLowering(GraphFormLowering):
         if any(isinstance(item, ast.Starred) for item in target.elts):
             raise self.fail("T012", "`*` unpacks nothing here", target, hint="name every field")
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            found = [self.value(item) for item in value.elts]  # all of them before any name changes
+            found = self.values(value.elts)  # all of them before any name changes
             for name, item, place in zip(target.elts, found, value.elts, strict=True):
                 if type(item) is Var and not item.name and isinstance(name, ast.Name):
                     self.declare(name.id, item)

@@ -190,7 +190,7 @@ class PlainLowering(Context):
             if isinstance(item, ast.Starred):
                 items += self.unpacked(item)
             else:
-                items.append(self.value(item))
+                items.append(self.value_behind(items, item))
         return self.sized(tuple(items) if isinstance(node, ast.Tuple) else items, node)
 
     def _dict(self, node: ast.Dict) -> Any:
@@ -301,12 +301,11 @@ class PlainLowering(Context):
     ) -> tuple[list[Any], dict[str, Any]]:
         """The argument values of a call; `value` reads those by place."""
         args: list[Any] = []
-        read = value or self.value
         for arg in node.args:
             if type(arg) is ast.Starred:
                 args += self.unpacked(arg)
             else:
-                args.append(read(arg))
+                args.append(self.value_behind(args, arg, value))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -317,8 +316,15 @@ class PlainLowering(Context):
             elif keyword.arg in kwargs:
                 raise self.fail("T032", f"`{keyword.arg}` is given twice", keyword)
             else:
-                kwargs[keyword.arg] = self.value(keyword.value)
+                kwargs[keyword.arg] = self.value_behind(args, keyword.value)
         return args, kwargs
+
+    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[ast.expr], Any] | None = None) -> Any:
+        """The value of a node that stands behind those of the values `found`, as `value` reads it.
+
+        Where values need steps of their own, those of `found` come first.
+        """
+        return (value or self.value)(node)
 
     def by_place(self, entry: Op, node: ast.Call) -> ast.Call:
         """A call of an operator with all arguments by place that it gives by name, but for the dtype of the result."""
