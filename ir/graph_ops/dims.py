@@ -6,12 +6,13 @@ what lets `n * 4 // 4` be `n`. Functions give None where something is not known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..arith import Analyzer
 from ..dtype import INT64
-from ..expr import Const, Expr, Var, const
+from ..expr import Call, Const, Expr, Var, const
 from ..op import OPS, fail
 from ..rewrite import walk
 from ..words import parenthesized
@@ -146,6 +147,34 @@ def product(values: Iterable[Expr]) -> Expr:
     for value in values:
         found = mul(found, value)
     return found
+
+
+def quotient(dividend: Sequence[Expr], divisor: Sequence[Expr]) -> Expr:
+    """The product of dimensions divided by that of others, none of which is 0: `n * 4 // (n * 2)` is 2."""
+    (have, count), (rest, by) = map(_factors, (dividend, divisor))
+    for factor in list(rest):
+        at = next((at for at, one in enumerate(have) if same(one, factor)), None)
+        if at is not None:
+            del have[at]
+            rest.remove(factor)
+    common = math.gcd(count, by)
+    return floordiv(product((*have, dim(count // common))), product((*rest, dim(by // common))))
+
+
+def _factors(values: Sequence[Expr]) -> tuple[list[Expr], int]:
+    """What a product multiplies: what is not known, and the number that the rest makes."""
+    found, count = [], 1
+    waiting = list(reversed(values))
+    while waiting:
+        value = waiting.pop()
+        known = number(value)
+        if known is not None:
+            count *= known
+        elif type(value) is Call and value.op.name == "mul":
+            waiting += reversed(value.args)
+        else:
+            found.append(value)
+    return found, count
 
 
 def text(value: Any) -> str:

@@ -66,10 +66,11 @@ def _bind_reshape(given: dict[str, Any]) -> dict[str, Any]:
 def _without_free(shape: dims.Shape, target: list[Any], free: list[int]) -> list[Any]:
     total = dims.product(shape)
     if free:
-        given = dims.product([dims.dim(one) for at, one in enumerate(target) if at != free[0]])
+        others = [dims.dim(one) for at, one in enumerate(target) if at != free[0]]
+        given = dims.product(others)
         if dims.number(given) == 0:
             raise fail("T207", "`G.reshape`: -1 is not decided beside a dimension of 0")
-        rest = dims.floordiv(total, given)
+        rest = dims.quotient(shape, others)
         if dims.differ(dims.mul(rest, given), total):
             message = f"the {dims.text(total)} elements of {dims.text(shape)} do not fill {_shown(target)}"
             raise fail("T207", f"`G.reshape`: {message}")

@@ -13,6 +13,7 @@ from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, Parameter, dims, register
 from tirscript.ir.graph_ops.infer import type_of
 
 N = Var("n", dtype("int64"))
+M = Var("m", dtype("int64"))
 
 
 def tensor(*shape: Any, kind: str | None = "float32") -> GraphVar:
@@ -85,6 +86,19 @@ def test_bounds_of_a_range() -> None:
 def test_one_dimension_of_a_reshape_is_left_to_the_others() -> None:
     assert shape_of(call("reshape", tensor(2, 6), (3, -1))) == "(3, 4)"
     assert shape_of(call("reshape", tensor(N, 4, 2), (-1, 8))) == "(n, 8)"
+    for given, wanted, found in (
+        ((N, 4), (N, -1, 2), "(n, 2, 2)"),
+        ((N, M, 512), (N, M, -1, 64), "(n, m, 8, 64)"),
+        ((N, M, 512), (-1, 512), "(n * m, 512)"),
+        ((N, M, 512), (-1, 64), "(n * m * 8, 64)"),
+        ((N, M), (M, -1), "(m, n)"),
+        ((dims.mul(N, M),), (M, 2, -1), "(m, 2, n // 2)"),
+        ((N, 4), (-1, 6), "(n * 2 // 3, 6)"),
+        ((N, 4), (-1, M), "(n * 4 // m, m)"),
+        ((N, N), (dims.mul(N, 2), -1), "(n * 2, n // 2)"),
+        ((0, N), (N, -1), "(n, 0)"),
+    ):
+        assert shape_of(call("reshape", tensor(*given), wanted)) == found
 
 
 @pytest.mark.parametrize(
