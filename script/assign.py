@@ -24,7 +24,7 @@ from .expr import _BINARY_OPS, Method
 from .item_nodes import index_nodes
 from .meet import fit
 from .namespace import BufferType, Form, LetType, TypeName
-from .plain import inside
+from .plain import argument_place, inside
 from .scope import Names
 
 
@@ -386,7 +386,7 @@ class AssignLowering(ConstantLowering):
         if self.theirs and isinstance(args[1], Expr):
             args[0] = self.widened(args[0], args[1].dtype.lanes)
         indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call, 1)
-        self.store_value(method.owner, indices, args[1], call.args[1], node, predicate)
+        self.store_value(method.owner, indices, args[1], argument_place(call, 1, "value"), node, predicate)
 
 
 def _changes(value: Expr) -> bool:

@@ -61,7 +61,7 @@ class BuilderLowering(LegacyLowering):
     ) -> tuple[Buffer, Any, tuple[tuple[Expr, ...], Expr | None]]:
         """The buffer of a masked access, which stands at a place, the argument beside it, the indices and the mask."""
         args, kwargs = self.arguments(call)
-        if kwargs or len(args) < 3:
+        if kwargs or len(call.args) < 3 or any(isinstance(arg, ast.Starred) for arg in call.args):
             said = "a dtype, a buffer" if at else "a buffer, a value"
             raise self.fail("T032", f"`T.{name}` takes {said}, the indices and a mask", call)
         buffer = self._whole_buffer(call.args[at])

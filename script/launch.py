@@ -20,6 +20,7 @@ from tirscript.ir.words import call_it
 
 from .dialect import DialectLowering
 from .namespace import Form
+from .plain import argument_place
 
 _HINT = 'with T.launch_thread("blockIdx.x", 64) as bx:'
 
@@ -60,8 +61,7 @@ class LaunchLowering(DialectLowering):
     def launch(self, call: ast.Call, name: ast.Name | None) -> LaunchThread:
         """What a call of `T.launch_thread` opens, its body to come; `name` is bound to the thread."""
         thread, size = self.form_arguments(call, "launch_thread", ("thread", "extent"))
-        nodes = {keyword.arg: keyword.value for keyword in call.keywords}
-        at = call.args[1] if len(call.args) > 1 else nodes["extent"]
+        at = argument_place(call, 1, "extent")
         extent = self.single(size, at, "the number of threads")
         if not extent.dtype.is_int or extent.dtype.is_vector:
             raise self.fail("T112", f"the number of threads is {extent.dtype}, not an integer", at)
@@ -87,7 +87,7 @@ class LaunchLowering(DialectLowering):
         if not isinstance(thread, str) or not thread:
             message = "`T.launch_thread` takes the tag of a thread and how many there are"
             raise self.fail("T032", message, call, hint=_HINT)
-        self.thread_tag(call.args[0] if call.args else nodes["thread"], thread)
+        self.thread_tag(argument_place(call, 0, "thread"), thread)
         label = thread.replace(".", "_") if name is None else name.id
         var = Var(label, extent.dtype, span=self.span(call if name is None else name))
         return LaunchThread(var, thread, extent, (), span=self.span(call))

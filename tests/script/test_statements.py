@@ -21,6 +21,7 @@ from tirscript.ir import (
     Const,
     Continue,
     DeclBuffer,
+    DiagnosticError,
     Evaluate,
     For,
     If,
@@ -34,6 +35,7 @@ from tirscript.ir import (
     dtype,
     structural_equal,
 )
+from tirscript.script import parse
 
 
 def test_range_is_a_loop_with_the_dtype_of_its_bounds() -> None:
@@ -330,3 +332,28 @@ def test_scalars_declared_twice_in_other_bodies_read_the_same_again() -> None:
     text = "for i in range(4):\n    x = 0.0\n    x += A[i]\n    A[i] = x"
     assert structural_equal(function(text), function(text))
     assert isinstance(function(text).params[0], Buffer)
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "written"),
+    [
+        ('tx = T.launch_thread(*["threadIdx.x", 4])', 'tx = T.launch_thread("threadIdx.x", 4)'),
+        ('T.launch_thread("threadIdx.x", *[4])', 'T.launch_thread("threadIdx.x", 4)'),
+        ("A.vstore(*[[0], 1.0])", "A.vstore([0], 1.0)"),
+        ("A.vstore([0], *[1.0], **{})", "A.vstore([0], 1.0)"),
+    ],
+)
+def test_arguments_that_are_unpacked_are_those_written_out(unpacked: str, written: str) -> None:
+    first, second = (
+        parse(f'@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    {line}\n    A[1] = 2.0\n')
+        for line in (unpacked, written)
+    )
+    assert structural_equal(first, second)
+
+
+def test_masked_access_takes_its_arguments_one_by_one() -> None:
+    with pytest.raises(DiagnosticError, match="takes a dtype, a buffer, the indices and a mask"):
+        parse(
+            "from tvm.script import tirx as T\n@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n"
+            "    A[0] = T.masked_load(*['float32', A, 0, True])\n"
+        )
