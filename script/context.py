@@ -112,6 +112,14 @@ class Macro:
         self.hygienic = hygienic
         self.name = node.name
         self.__name__ = node.name
+        self.given: tuple[Any, ...] = ()  # the arguments before those of a call: the object whose method it is
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Macro:
+        if instance is None:
+            return self
+        bound = Macro(self.node, self.source, self.names, hygienic=self.hygienic)
+        bound.given = (instance,)
+        return bound
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"the macro `{self.name}` is called inside of a function decorated with @T.prim_func")

@@ -44,7 +44,7 @@ class MacroLowering(BuilderLowering):
         if self.depth >= MAX_DEPTH:
             raise self.fail("T004", f"the macro `{macro.name}` calls itself without end", call)
         args, kwargs = self.arguments(call)
-        scope = self.bind_macro(macro, args, kwargs, call)
+        scope = self.bind_macro(macro, [*macro.given, *args], kwargs, call)
         definition = macro.node.body
         place = {name: getattr(self, name) for name in (*_PLACE, "macro_out")}
         reported = len(self.diagnostics)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helpers.script import HEADER
 
@@ -257,3 +259,43 @@ def test_a_macro_of_tvm_returns_from_the_kernel() -> None:
     text = with_macros("guarded(A, 1)\nreturn 7").replace(MACROS, GUARDED.replace("return", "return k"))
     theirs = text.replace(HEADER, "from tvm.script import tir as T\n")
     assert "    return 1\n" in parse(theirs).script()
+
+
+class Store:
+    """Memory with macros of its own."""
+
+    factor = 2
+
+    def __init__(self, memory: Any, offset: int = 0) -> None:
+        self.memory, self.offset = memory, offset
+
+    @T.macro
+    def put(self, i, *, by=1):
+        self.memory[i + self.offset] = T.float32(self.factor * by)
+
+    @T.macro(hygienic=False)
+    def put_twice(self, i):
+        self.put(i)
+        self.put(i + 1, by=3)
+
+    @staticmethod
+    @T.macro
+    def clear(memory, i):
+        memory[i] = 0.0
+
+
+def test_macros_are_methods_of_the_objects_they_are_called_on() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        first = T.meta_var(Store(A))
+        second = T.meta_var(Store(B, offset=4))
+        first.put(2)
+        for i in range(4):
+            second.put_twice(i)
+        first.clear(A, 5)
+        Store.put(second, 1, by=5)
+
+    assert kernel.script().split(":\n", 1)[1] == (
+        "    A[2] = 2.0\n    for i in range(4):\n        B[i + 4] = 2.0\n        B[i + 1 + 4] = 6.0\n"
+        "    A[5] = 0.0\n    B[5] = 10.0\n"
+    )
