@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.expr import BufferLoad, Call, Const
-from tirscript.ir.op import OPS
+from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
@@ -335,13 +335,28 @@ def _partial(work: Work, name: str, lanes: int) -> tuple[BlockHandle, LoopHandle
 def _begun(work: Work, name: str, partial: BlockHandle, along: LoopHandle) -> str:
     """Let partial results begin before the loop along what is reduced, in vectors; the name of what updates them."""
     sch, results = work.sch, writes_of(work.block(partial.name))
-    init = sch.decompose_reduction(partial, along)
-    update = next(one for one in sch.get_child_blocks(along) if writes_of(work.block(one.name)) == results)
-    for part in (init, update):
-        sch.vectorize(sch.get_loops(part)[-1])
-    work.contract(update.name)
-    work.done |= {name, init.name, update.name}
+    init, parts = sch.decompose_reduction(partial, along), [along]
+    work.attempt(_whole_first, along, parts)
+    updates = [
+        next(one for one in sch.get_child_blocks(part) if writes_of(work.block(one.name)) == results) for part in parts
+    ]
+    for block in (init, *updates):
+        sch.vectorize(sch.get_loops(block)[-1])
+    for block in updates:
+        work.contract(block.name)
+    update = updates[0]
+    work.done |= {name, init.name, *(block.name for block in updates)}
     return str(update.name)
+
+
+def _whole_first(work: Work, along: LoopHandle, parts: list[LoopHandle]) -> bool:
+    """Cut a loop over vectors of unknown number into one over whole ones and one over the last, some lanes of which are
+    behind the end; `parts` become these two. False for other loops."""
+    stop = work.sch.get(along).stop
+    if type(stop) is not Call or stop.op is not OPS["ceildiv"]:
+        return False
+    parts[:] = work.sch.loop_partition(along, [get_op("floordiv")(*stop.args), None])
+    return True
 
 
 def _reduces(work: Work, name: str, loop: LoopHandle) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from typing import Any
 
-from tirscript.ir.expr import Const, Expr, Var
-from tirscript.ir.op import cast, const, get_op
+from tirscript.ir.arith.scoped import Scoped
+from tirscript.ir.dtype import BOOL
+from tirscript.ir.expr import Call, Const, Expr, Var, is_const
+from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, For, Stmt
 
@@ -13,6 +17,8 @@ from ..edit import Edit
 from ..loops import number, plain, plus
 from ..primitive import LoopAt, primitive
 from ..tree import Place
+
+_CHOICE, _AND = OPS["if_then_else"], OPS["logical_and"]
 
 
 @primitive
@@ -29,8 +35,8 @@ def loop_partition(
 
     A length may be an expression of what is known before the loop; where that may be 0, the loop reduces nothing.
     The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
-    last iterations need a condition that the others do not. `preserve_unit_iters` of False gives the variables of loops
-    of one iteration their only value.
+    last iterations need a condition that the others do not: what is proved to hold throughout a part is not asked
+    there. `preserve_unit_iters` of False gives the variables of loops of one iteration their only value.
     """
     stmt = plain(edit, loop, "partitioned")
     if not factors:
@@ -72,10 +78,29 @@ def loop_partition(
             body = substitute(body, {var: start})
         if at:
             body = renamed(edit, refresh(body), parts)
-        parts.append(stmt.replace(var=var, start=start, stop=stop, body=body, trivia=None if at else stmt.trivia))
+        part = stmt.replace(var=var, start=start, stop=stop, body=body, trivia=None if at else stmt.trivia)
+        parts.append(_Decided(known.copy()).visit(part))
         start = stop
     edit.replace(loop, *parts)
     return [edit.loop(part.var) for part in parts]
+
+
+class _Decided(Scoped):
+    """Leaves out the conditions of blocks and values that hold throughout a part."""
+
+    def visit(self, node: Any) -> Any:
+        if type(node) is Call and node.dtype is BOOL:
+            holds = self.analyzer.can_prove(node)
+            if holds or self.analyzer.can_refute(node):
+                return const(holds, BOOL)
+        new = self.descend(node)
+        if type(new) is Call and new.op is _AND:
+            return next((other for one, other in itertools.permutations(new.args) if is_const(one, True)), new)
+        if type(new) is Block and is_const(new.predicate, True):
+            return new.replace(predicate=None)
+        if type(new) is Call and new.op is _CHOICE and type(new.args[0]) is Const:
+            return new.args[1 if new.args[0].value else 2]
+        return new
 
 
 def _reduces(block: Block, var: Var) -> bool:

@@ -238,3 +238,11 @@ def test_sums_that_go_on_from_what_is_there_have_lanes_too() -> None:
         tirscript.build(for_lengths(func, FACTS))(*given)
         for one, other in zip(given, wanted, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_whole_vectors_ask_for_no_end_of_the_line() -> None:
+    func = program(SUM, "float32")
+    long = for_lengths(func, FACTS).script().partition("    else:")[2]
+    whole, rest = long.split('T.block("')[2:4]
+    assert whole.startswith('B_rf_update"') and " < m" not in whole
+    assert rest.startswith('B_rf_update_1"') and " < m" in rest
