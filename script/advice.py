@@ -8,6 +8,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
+from tirscript.ir.dtype import scalar_names
 
 from .namespace import TILE_NAMESPACES, Unsupported
 
@@ -195,8 +196,18 @@ BUILTIN_ADVICE = {
 }
 
 
+# what the same names stand for where a parameter's type is written
+ABSENT_ADVICE = {
+    **dict.fromkeys(("array", "tensor", "Array"), _BUFFER),
+    "pointer": ADVICE["ptr"],
+    "constexpr": "what is known while parsing is no parameter: the kernel uses a name of the Python around, `N = 64`",
+}
+
+
 # what types of parameters are called, and the namespace that has them
 TYPES = {"Buffer": "T", "handle": "T", **dict.fromkeys(("Tensor", "Shape", "Prim", "Tuple", "Object", "Callable"), "G")}
+# the namespace of what stands above a definition or in its signature
+HOMES = {**TYPES, "prim_func": "T", "macro": "T", "graph_func": "G", "ir_module": "I"}
 
 
 def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str] = ()) -> str | None:
@@ -225,6 +236,17 @@ def advise_graph(name: str, operators: Iterable[str]) -> str | None:
     """The way out for a name that no operator of graphs has: the operator of that last name, the table."""
     found = next((known for known in operators if known.rpartition(".")[2] == name), None)
     return GRAPH_ADVICE.get(name) if found is None else f"did you mean `G.{found}`?"
+
+
+def advise_absent(name: str, letter: str, of: dict[str, Any]) -> str | None:
+    """The way out for a name that a namespace has not where Python looks it up: in an annotation, or as a decorator."""
+    if letter == "T" and (name in ABSENT_ADVICE or name in ADVICE):
+        return ABSENT_ADVICE.get(name) or ADVICE[name]
+    home = "T" if name in scalar_names() else HOMES.get(name)
+    if home is not None and home != letter:
+        return f"did you mean `{home}.{name}`?"
+    near = suggest(name, (known for known in of if not known.startswith("_")))
+    return f"did you mean `{letter}.{near}`?" if near else None
 
 
 def matched(handle: str) -> str:

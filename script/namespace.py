@@ -285,14 +285,14 @@ class Namespace:
         self.__doc__ = doc
 
     def __getattr__(self, name: str) -> Any:
-        from tirscript.ir.diagnostic import suggest
+        from .advice import advise_absent
 
         found = other_type(name) if self._letter == "T" else None
         if found is not None:
             return found
-        near = suggest(name, self.__dict__)
+        advice = advise_absent(name, self._letter, self.__dict__)
         raise AttributeError(
-            f"`{self._letter}.{name}` does not exist" + (f"; did you mean `{self._letter}.{near}`?" if near else ""),
+            f"`{self._letter}.{name}` does not exist" + (f"; {advice}" if advice else ""),
             name=name,  # without its object, so that Python does not suggest the same again
         )
 

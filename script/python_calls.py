@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import traceback
 from types import FunctionType
 from typing import Any
 
@@ -12,13 +14,14 @@ from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphExpr, GraphVar
 from tirscript.ir.module import Module
-from tirscript.ir.op import OPS, comparisons_as_values
+from tirscript.ir.op import OPS, Op, comparisons_as_values
 from tirscript.ir.words import words
 
 from .advice import ADVICE, ADVICE_IN_PYTHON, BUILTIN_ADVICE, in_words
 from .choices import Choice
 from .context import Abort
 from .graph_names import TypeForm
+from .namespace import DialectFunction, TypeName
 from .plain import of_the_program
 from .python import BUILTINS
 from .subscript import SubscriptLowering
@@ -54,21 +57,20 @@ class PythonCallLowering(SubscriptLowering):
             return self.plain(lambda: function(*args, **kwargs), node, ())
         module = str(getattr(function, "__module__", None) or "")
         texts = getattr(function, "__name__", "") in _TEXTS and not isinstance(function, FunctionType)
+        place = _place(held, args, kwargs, node)
         if texts or (isinstance(held, (Buffer, GraphExpr)) and module.partition(".")[0] == "numpy"):
-            raise self._early(function, held, node, None)
+            raise self._early(function, held, node, place, None)
         try:
             with comparisons_as_values():
                 return function(*args, **kwargs)
         except (DiagnosticError, Abort):
             raise
         except Exception as problem:
-            raise self._early(function, held, node, problem) from None
+            raise self._early(function, held, node, place, problem) from None
 
-    def _early(self, function: Any, held: Any, node: ast.Call, problem: Exception | None) -> Abort:
-        """A Python function that cannot take a value of the program: what is to be raised."""
+    def _early(self, function: Any, held: Any, node: ast.Call, place: ast.expr, problem: Exception | None) -> Abort:
+        """A Python function that cannot take the value of the program at `place`: what is to be raised."""
         name = str(getattr(function, "__name__", type(function).__name__)).lstrip("_")
-        places = [*node.args, *(keyword.value for keyword in node.keywords)]
-        place = next((arg for arg in places if self.span(arg).text == getattr(held, "name", None)), places[0])
         text = self.span(place).text
         word = f"`{text}`" if len(text) < 40 else "its argument"
         hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
@@ -79,6 +81,13 @@ class PythonCallLowering(SubscriptLowering):
         if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
             hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
         notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
+        failed = _what_failed(function, problem)
+        if failed is not None:
+            inside, what = failed
+            notes = (f"in `{inside}`, `{what}`: {type(problem).__name__}: {problem}",)
+            spelt = self.spelling(_called(what))
+            there = f"call `{spelt}` there, which takes the values of a program" if spelt is not None else None
+            hint = there or BUILTIN_ADVICE.get(_called(what)) or hint
         if hint is None and isinstance(function, FunctionType) and isinstance(held, (Expr, Buffer)):
             hint = ADVICE_IN_PYTHON
         if hint and isinstance(held, (Buffer, GraphVar)):
@@ -93,7 +102,7 @@ class PythonCallLowering(SubscriptLowering):
 
     def spelling(self, name: str) -> str | None:
         """The function of the language that is called as a function of Python or numpy is; None where there is none."""
-        return f"T.{name}" if name in vars(self.namespace) else None
+        return f"T.{name}" if type(vars(self.namespace).get(name)) in (Op, TypeName, DialectFunction) else None
 
     def instead(self, name: str) -> str | None:
         """What is written in the language in place of a function of Python or numpy."""
@@ -114,6 +123,40 @@ class PythonCallLowering(SubscriptLowering):
                 else BUILTINS["sum" if name == "add" else name]((result, item))
             )
         return result
+
+
+def _place(held: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> ast.expr:
+    """Where the argument `held` of a call stands: behind a star, the star's."""
+    named = {keyword.arg: keyword.value for keyword in node.keywords}
+    for name, value in kwargs.items():
+        if value is held:
+            return named.get(name, node.keywords[-1].value)
+    for place, value in zip(node.args, args, strict=False):
+        if value is held or isinstance(place, ast.Starred):
+            return place
+    return node.func
+
+
+def _what_failed(function: Any, problem: Exception | None) -> tuple[str, str] | None:
+    """Which function of the user's own file raised, and by which expression; None where that is not on one line."""
+    if problem is None or not isinstance(function, FunctionType) or function.__module__.startswith("tirscript."):
+        return None
+    frames = traceback.extract_tb(problem.__traceback__)
+    last = next((one for one in reversed(frames) if one.filename == function.__code__.co_filename), None)
+    if last is None or last.lineno is None or last.lineno != last.end_lineno:
+        return None
+    line = linecache.getline(last.filename, last.lineno).encode()  # columns count bytes
+    return last.name, line[last.colno : last.end_colno].decode().strip()
+
+
+def _called(text: str) -> str:
+    """The last name of the function that an expression calls: `exp` of `np.exp(x)`; nothing where it is no call."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    function = node.func if isinstance(node, ast.Call) else None
+    return getattr(function, "attr", "") or getattr(function, "id", "")
 
 
 _SAFE = set(BUILTINS.values())

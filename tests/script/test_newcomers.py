@@ -302,6 +302,10 @@ LIVE = [
     ("A[0] = np.sum(A)", "`A` has no value yet", "for i in range(A.shape[0]):"),
     ("A[0] = np.float32(A[0])", "`A[0]` has no value yet", '`A[0].astype("float32")`'),
     ("print(A[0])", "`print` is Python", "T.print"),
+    ('print("A is", A[0])', "`A[0]` has no value yet", "T.print"),
+    ('print("A", *[1, A[0]])', "`*[1, A[0]]` has no value yet", "T.print"),
+    ('print("A", end=A[0])', "`A[0]` has no value yet", "T.print"),
+    ("A[0] = np.where(A[0] > 0, A[0], 0)", "`where` is Python", "`T.if_then_else(cond, a, b)`"),
     ("x = A[0] > 0\nif bool(x):\n    A[0] = 1.0", "`bool` is Python", "`x != 0`"),
     ("x = any([A[0] > 0])", "`any` is Python", "`or`"),
 ]
@@ -324,6 +328,52 @@ def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
 
     (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
     assert "`helper` is Python" in found.message and "AttributeError" in found.notes[0]
+    assert found.notes[0].startswith("in `helper`, `x.no_such`: ")
+
+
+def test_what_a_function_of_the_user_calls_inside_is_named_with_what_takes_its_place() -> None:
+    import math
+
+    import numpy as np
+
+    def direct(x: Any) -> Any:
+        return 1 / (1 + np.exp(-x))
+
+    def through(x: Any) -> Any:
+        return math.sqrt(x) + 1
+
+    def helper(x: Any) -> Any:
+        return through(x + 1)
+
+    (found,) = decorated("A[0] = direct(A[0])", direct=direct).diagnostics
+    assert found.notes[0].startswith("in `direct`, `np.exp(-x)`: ") and "`T.exp`" in (found.hint or "")
+    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
+    assert found.notes[0].startswith("in `through`, `math.sqrt(x)`: ") and "`T.sqrt`" in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("T.int", "`T.int32`"),
+        ("T.double", "`T.float64`"),
+        ("T.tensor", "`T.Buffer((128, 128), "),
+        ("T.Tensor", "`T.Buffer((128, 128), "),
+        ("T.constexpr", "no parameter"),
+        ("T.pointer", '`T.handle("float32")`'),
+        ("T.ir_module", "`@I.ir_module`"),
+        ("T.flaot32", "did you mean `T.float32`?"),
+        ("G.Buffer", "did you mean `T.Buffer`?"),
+        ("G.float32", "did you mean `T.float32`?"),
+        ("I.prim_func", "did you mean `T.prim_func`?"),
+    ],
+)
+def test_a_type_that_a_namespace_has_not_is_told_what_it_is_called_here(name: str, advice: str) -> None:
+    from tirscript.script import graph, ir, tir
+
+    letter, _, attribute = name.partition(".")
+    with pytest.raises(AttributeError, match=re.escape(f"`{name}` does not exist; ")) as caught:
+        getattr({"T": tir, "G": graph, "I": ir}[letter], attribute)
+    assert advice in str(caught.value)
 
 
 @pytest.mark.parametrize("body", ["A", "T.exp", "T.float32"])
