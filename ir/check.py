@@ -24,6 +24,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 _WORDS: dict[str, str] = {
     "Node": "a program (Node)",
     "PrimFunc": "a function (PrimFunc)",
+    "GraphFunc": "a graph function (GraphFunc)",
     "Module": "a module (Module)",
     "Stmt": "a statement (Stmt)",
     "Expr": "an expression (Expr)",
@@ -52,7 +53,8 @@ _WORDS: dict[str, str] = {
 def public(function: F) -> F:
     """Check the arguments of a public function at each call against its annotations.
 
-    A wrong one raises a TypeError that names the function, the argument, what it takes and what it got.
+    A wrong one raises a TypeError that names the function, the argument, what it takes and what it got; so does a
+    keyword that it does not take, with the nearest one that it does.
     """
     plan: list[Any] = []
 
@@ -67,6 +69,8 @@ def public(function: F) -> F:
             tests = plan[1]
             for name, value in kwargs.items():
                 test = tests.get(name)
+                if test is None and name not in tests:
+                    _refuse_name(function, name)
                 if test is not None and not (isinstance(value, test) if type(test) is tuple else test(value)):
                     _refuse(function, plan, args, kwargs)
         return function(*args, **kwargs)
@@ -196,6 +200,18 @@ def _refuse(function: Callable[..., Any], plan: list[Any], args: tuple[Any, ...]
         raise TypeError(f"{message}; {advice}" if advice else message) from None
 
 
+def _refuse_name(function: Callable[..., Any], name: str) -> None:
+    """Raise the TypeError for a keyword argument that the function does not take, unless it takes any."""
+    from .diagnostic import suggest
+
+    parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    near = suggest(name, [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)])
+    hint = f"; did you mean `{near}`?" if near is not None else ""
+    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}") from None
+
+
 def named_parameters(function: Callable[..., Any]) -> list[str]:
     """The names of a function's parameters that can be given by position."""
     parameters = inspect.signature(function).parameters.values()
@@ -208,17 +224,24 @@ def in_words(hint: Any) -> str:
         return "any value"
     if hint is None:
         return "None"
+    if isinstance(hint, TypeVar):
+        bounds = hint.__constraints__ or ((hint.__bound__,) if hint.__bound__ is not None else ())
+        return _either(bounds) if bounds else "any value"
     origin = typing.get_origin(hint)
     args = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        parts = list(dict.fromkeys(in_words(part) for part in args))
-        return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+        return _either(args)
     if origin is typing.Literal:
         return " or ".join(repr(value) for value in args)
     if origin in (tuple, list, set, frozenset, collections.abc.Sequence, collections.abc.Iterable):
         kinds = [in_words(arg) for arg in args if arg is not ... and arg is not Any]
         return f"{_named(origin)} of {_plural(kinds[0])}" if len(set(kinds)) == 1 else _named(origin)
     return _named(origin or hint)
+
+
+def _either(hints: tuple[Any, ...]) -> str:
+    parts = list(dict.fromkeys(in_words(hint) for hint in hints))
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
 
 def _named(cls: Any) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
-from .check import public
+from .check import describe, public
 from .diagnostic import DiagnosticError, error
 from .dtype import KEPT, DType, dtype
 from .forks import renew_in_children
@@ -426,6 +426,9 @@ class ConstantStore:
         """A store with the constants of these programs."""
         self._constants: dict[str, ConstantTensor] = {}
         for program in programs:
+            if not isinstance(program, Node):
+                kept = "; `store.add(data)` keeps an array"
+                raise TypeError(f"ConstantStore() takes programs (Node), not {describe(program)}{kept}")
             self.collect(program)
 
     def add(self, data: Any, kind: Any = None) -> ConstantTensor:

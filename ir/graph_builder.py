@@ -66,6 +66,10 @@ class BlockBuilder:
         self._options: dict[str, Any] = {}
         self._made: GraphFunc | None = None
 
+    def __repr__(self) -> str:
+        names = ", ".join(function.name for function in self._module.functions) or "no function"
+        return f"<block builder: {names}{f', {self._name} is open' if self._bodies else ''}>"
+
     # -- variables
 
     def symbol(self, name: str) -> Var:

@@ -69,8 +69,12 @@ class Module(Node, frozen=True, eq=False):
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refused: functions are items. Raises AttributeError, which says so."""
-        if not name.startswith("_") and name in self:
-            raise AttributeError(f"a module has no attribute {name!r}; its function is `module[{name!r}]`", name=name)
+        near = None if name.startswith("_") else suggest(name, [function.name for function in self.functions], 0.75)
+        if near is not None:
+            said = "its function is" if near == name else "did you mean its function"
+            mark = "" if near == name else "?"
+            message = f"a module has no attribute {name!r}; {said} `module[{near!r}]`{mark}"
+            raise AttributeError(message, name=name)
         raise AttributeError(f"a module has no attribute {name!r}", name=name, obj=self)
 
     def __contains__(self, name: object) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from .check import describe
 from .diagnostic import Diagnostic, DiagnosticError, error, suggest
 from .target_option import TargetOption
 
@@ -86,6 +87,10 @@ def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetK
     """Put a kind of target into the table; ValueError where another has its name, unless `override`."""
     if not isinstance(kind, TargetKind):
         raise TypeError(f"a kind of target is a TargetKind, not {kind!r}")
+    for field in ("options", "keys", "scopes"):
+        if not isinstance(getattr(kind, field), tuple):
+            made = f"TargetKind({kind.name!r}, ..., {field}=(...,))"
+            raise TypeError(f"`{field}` of a TargetKind is a tuple, not {describe(getattr(kind, field))}: `{made}`")
     if kind.name.split() != [kind.name]:
         raise ValueError(f"the name of a kind of target is one word, not {kind.name!r}")
     if kind.name in TARGET_KINDS and not override:

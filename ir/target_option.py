@@ -30,6 +30,11 @@ class TargetOption(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     least: int | None = None
 
+    def __post_init__(self) -> None:
+        if not any(self.type is known for known in _TYPES):
+            known = ", ".join(one.__name__ for one in _TYPES)
+            raise TypeError(f"the type of the option `{self.name}` is one of {known}, not {self.type!r}")
+
     def wrong(self, value: Any) -> str | None:
         """What the option takes, where that is not `value`."""
         said, holds = _TYPES[self.type]

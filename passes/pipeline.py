@@ -101,6 +101,14 @@ class Pass(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"<pass {self}>"
 
+    def __reduce__(self) -> Any:
+        """A pass is known by its name, in copies and in other processes, too, which have to define one of their own."""
+        return _again, (self.name, dict(self.given))
+
+
+def _again(name: str, given: dict[str, Any]) -> Pass:
+    return get_pass(name, **given)
+
 
 PASSES = PassTable()
 
@@ -212,6 +220,9 @@ def _registrar(
         for parameter in parameters[1:]:
             if parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty:
                 raise ValueError(f"option {parameter.name} of pass {called} is not keyword-only with a default")
+            if parameter.annotation is parameter.empty:
+                said = f"`{parameter.name}: {type(parameter.default).__name__} = {parameter.default!r}`"
+                raise ValueError(f"option {parameter.name} of pass {called} has no type: write {said}")
         entry = PASSES[called] = Pass(called, kind, function, doc, options, requires, removes, opt_level)
         return entry
 
@@ -453,6 +464,17 @@ class PassContext:
             entry = get_pass(name)
             check_option(entry, option, value)
             self.config.setdefault(entry.name, {})[option] = value
+
+    def __repr__(self) -> str:
+        options = {f"{name}.{option}": value for name, given in self.config.items() for option, value in given.items()}
+        said = {
+            "instruments": [type(one).__name__ for one in self.instruments],
+            "disabled": sorted(self.disabled),
+            "config": options,
+            "required": sorted(self.required),
+        }
+        parts = [f"opt_level={self.opt_level}", *(f"{name}={value}" for name, value in said.items() if value)]
+        return f"<pass context {', '.join(parts)}>"
 
     @property
     def plain(self) -> bool:

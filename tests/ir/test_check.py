@@ -195,6 +195,31 @@ def test_no_typeguard_for_right_arguments() -> None:
     assert result.stdout.strip() == "False"
 
 
+def test_a_keyword_that_is_not_taken_is_told_with_the_nearest_one() -> None:
+    @public
+    def build(x: int, *, target: str = "", width: int = 3) -> str:
+        return f"{x}{target}{width}"
+
+    with pytest.raises(
+        TypeError, match=r"^build\(\) got an unexpected keyword argument 'targt'; did you mean `target`\?$"
+    ):
+        build(1, targt="c")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^build\(\) got an unexpected keyword argument 'colour'$"):
+        build(1, colour="c")  # type: ignore[call-arg]
+
+    @public
+    def anything(x: int, **others: Any) -> int:
+        return x + len(others)
+
+    assert anything(1, targt="c", width=2) == 3 and build(1, width=4) == "14"
+
+
+def test_a_variable_of_types_is_told_by_what_it_stands_for() -> None:
+    assert in_words(TypeVar("Program", PrimFunc, Var)) == "a function (PrimFunc) or a variable (Var)"
+    assert in_words(TypeVar("Value", bound=Stmt)) == "a statement (Stmt)"
+    assert in_words(TypeVar("Any")) == "any value"
+
+
 def test_quick() -> None:
     node = const(1)
     calls: list[str] = []

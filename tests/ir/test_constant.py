@@ -274,6 +274,12 @@ def test_a_store_is_saved_and_not_pickled() -> None:
         pickle.dumps(ConstantStore())
 
 
+def test_a_store_is_made_of_programs_and_keeps_arrays_one_by_one() -> None:
+    message = r"ConstantStore\(\) takes programs \(Node\), not a ndarray; `store.add\(data\)` keeps an array"
+    with pytest.raises(TypeError, match=message):
+        ConstantStore(np.ones(3))  # type: ignore[arg-type]
+
+
 def sample_store() -> ConstantStore:
     store = ConstantStore()
     for at, kind in enumerate(KINDS):

@@ -134,6 +134,16 @@ def test_what_differs_is_told(old: str, new: str) -> None:
     assert found and all(difference.reason for difference in found)
 
 
+def test_a_builder_says_what_it_holds() -> None:
+    builder = BlockBuilder()
+    assert repr(builder) == "<block builder: no function>"
+    x = builder.tensor("x", (4,), "float32")
+    with builder.function("main", [x]):
+        assert repr(builder) == "<block builder: no function, main is open>"
+        builder.emit_func_output(x)
+    assert repr(builder) == "<block builder: main>"
+
+
 def test_copies_and_pickles() -> None:
     one = module()
     for made in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):

@@ -200,6 +200,9 @@ def test_modules() -> None:
         module.f  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="a module has no attribute 'h'"):
         module.h  # type: ignore[attr-defined]
+    near = module.replace(functions=(program().replace(name="scale"),))
+    with pytest.raises(AttributeError, match=r"no attribute 'scael'; did you mean its function `module\['scale'\]`\?"):
+        near.scael  # type: ignore[attr-defined]
     assert not hasattr(module, "__array__") and copy.copy(module) is not None
     with pytest.raises(KeyError, match="the module has no function 'h'; it has f, g"):
         module["h"]

@@ -220,3 +220,16 @@ def test_any_options_survive_json_text_and_programs(options: dict[str, Any]) -> 
         f'@T.prim_func\ndef f(A: T.Buffer((4,), "int8")):\n    T.func_attr({{"target": {made}}})\n    A[0] = T.int8(1)\n'
     )
     assert program.attrs["target"] == made
+
+
+def test_fields_of_a_kind_are_checked_where_it_is_made() -> None:
+    with pytest.raises(TypeError, match="the type of the option `level` is one of str, int, bool, tuple, not 'int'"):
+        tirscript.TargetOption("level", "int", "How much.")  # type: ignore[arg-type]
+    level = tirscript.TargetOption("level", int, "How much.")
+    with pytest.raises(
+        TypeError, match=r"`options` of a TargetKind is a tuple, not a TargetOption: `.*options=\(\.\.\.,\)\)`"
+    ):
+        tirscript.register_target_kind(tirscript.TargetKind("unmade", "Nothing.", options=level))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`scopes` of a TargetKind is a tuple, not a str"):
+        tirscript.register_target_kind(tirscript.TargetKind("unmade", "Nothing.", scopes="sram"))  # type: ignore[arg-type]
+    assert "unmade" not in TARGET_KINDS

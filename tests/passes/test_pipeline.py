@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
+import pickle
 import threading
 from collections.abc import Iterator
 
@@ -418,3 +420,28 @@ def test_a_pass_may_be_registered_without_brackets() -> None:
     finally:
         for name in ("stands_bare", "stands_bare_of_modules"):
             PASSES.pop(name, None)
+
+
+def test_an_option_of_a_pass_has_a_type() -> None:
+    def untyped(func: PrimFunc, *, limit=3) -> PrimFunc:  # type: ignore[no-untyped-def]
+        """Nothing."""
+        return func
+
+    with pytest.raises(ValueError, match="option limit of pass untyped has no type: write `limit: int = 3`"):
+        passes.prim_func_pass(untyped)
+    assert "untyped" not in passes.PASSES
+
+
+def test_passes_and_pipelines_are_copied_and_pickled_by_name() -> None:
+    limited = passes.get_pass("unroll_loop", limit=3)
+    for made in (copy.copy(limited), copy.deepcopy(limited), pickle.loads(pickle.dumps(limited))):
+        assert made == limited and str(made) == "unroll_loop{limit=3}"
+    pipeline = Sequential([passes.get_pass("simplify"), limited])
+    assert str(pickle.loads(pickle.dumps(pipeline))) == str(copy.deepcopy(pipeline)) == "simplify,unroll_loop{limit=3}"
+
+
+def test_a_context_says_what_is_set_in_it() -> None:
+    assert repr(PassContext()) == "<pass context opt_level=3>"
+    context = PassContext(opt_level=1, disabled=["simplify"], config={"unroll_loop.limit": 4}, required=["fuse_ops"])
+    expected = "opt_level=1, disabled=['simplify'], config={'unroll_loop.limit': 4}, required=['fuse_ops']"
+    assert repr(context) == f"<pass context {expected}>"
