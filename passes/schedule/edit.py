@@ -10,13 +10,13 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Expr, Var
+from tirscript.ir.expr import BufferLoad, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Node
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import definitions, walk
-from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, DeclBuffer, For, If, MatchBuffer, Stmt
+from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, For, If, MatchBuffer, Stmt
 from tirscript.ir.words import counted
 
 from ..statements import counts_of, reads_memory, sizes_of
@@ -109,14 +109,46 @@ class Edit:
 
     def _missing(self, kind: str, name: str, known: Iterable[str]) -> NoReturn:
         names = list(known)
-        near = suggest(name, names)
         raise refusal(
             "T502",
             f"`{self.primitive}`: `{self.function}` has no {kind} named `{name}`",
             None,
             notes=(f"its {kind}s are {self._names(names)}",) if names else (f"it has no {kind}s",),
-            hint=f"did you mean `{near}`?" if near else None,
+            hint=self._instead(kind, name, names),
         )
+
+    def _instead(self, kind: str, name: str, names: list[str]) -> str | None:
+        """The way out where no block or loop has a name: what has it, or the one that was meant."""
+        near = suggest(name, names)
+        usage = self._usage()
+        if kind == "loop" and name in self.tree.blocks:
+            return f"`{name}` is a block: `sch.get_loops({name!r})` gives the loops around it"
+        if kind == "block" and name in self._loop_names():
+            return f"`{name}` is a loop" + (f": it is `{usage}`" if usage else "")
+        users = self._users(name) if kind == "block" and near is None else []
+        if users:
+            return f"`{name}` is a buffer, used in {self._names(users)}" + (f": it is `{usage}`" if usage else "")
+        if kind == "block" and not names:
+            return 'make one with `with T.block("name"):`, or of plain loops with `get_pass("blocks_from_loops")(func)`'
+        if near is None and not name.isidentifier():
+            return usage and f"it is `{usage}`"
+        return f"did you mean `{near}`?" if near else None
+
+    def _users(self, buffer: str) -> list[str]:
+        """The names of the blocks that load or store elements of the buffers of a name."""
+        used = (BufferLoad, BufferStore)
+        return [
+            name
+            for name, place in self.tree.blocks.items()
+            if any(isinstance(node, used) and node.buffer.name == buffer for node in walk(place.stmt))
+        ]
+
+    def _usage(self) -> str | None:
+        """How the primitive is called; None for one that only asks, whose name is all it takes."""
+        from .primitive import PRIMITIVES
+
+        entry = PRIMITIVES.get(self.primitive)
+        return None if entry is None or entry.query else entry.usage
 
     @staticmethod
     def _names(names: Sequence[str]) -> str:

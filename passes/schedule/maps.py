@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import DType
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.words import counted
@@ -35,7 +36,8 @@ def function_of(edit: Edit, given: IndexMap | Callable[..., Any], dtype: DType, 
             return IndexMap.of(given, dtype=dtype, ndim=ndim)
         return given.with_dtype(dtype)
     except Exception as problem:  # a user's function raises what it likes
-        edit.wrong(f"the index map cannot be made: {said(problem)}")
+        hint = problem.diagnostics[0].hint if isinstance(problem, DiagnosticError) else None
+        edit.wrong(f"the index map cannot be made: {said(problem)}", hint=hint)
 
 
 __all__ = ["function_of", "index_map_of"]

@@ -34,8 +34,11 @@ class TensorIntrin(Struct, frozen=True, eq=False):
         if found is None:
             known = tensor_intrins()
             near = suggest(name, known)
-            others = f"{', '.join(known[:8])} and {len(known) - 8} others" if len(known) > 9 else ", ".join(known)
-            hint = f"did you mean `{near}`?" if near else f"they are {others}: `tensor_intrins()` lists them"
+            parts = [one for one in known if name and name.casefold() in one.casefold()]
+            listed = parts or known
+            others = f"{', '.join(listed[:8])} and {len(listed) - 8} others" if len(listed) > 9 else ", ".join(listed)
+            which = f"with {name!r} in their names there are" if parts else "they are"
+            hint = f"did you mean `{near}`?" if near else f"{which} {others}: `tensor_intrins()` lists all"
             raise refusal("T502", f"there is no tensor intrinsic `{name}`", None, hint=hint)
         return found
 

@@ -282,7 +282,8 @@ def chosen(edit: Edit, block: Place, buffers: tuple[Buffer, ...], which: int | s
             edit.refuse(f"the block `{block.stmt.name}` {does} no `{which}`", block, hint=f"it {does} {names}")
         return found[0]
     if isinstance(which, bool) or not 0 <= which < len(buffers):
-        edit.refuse(f"the block `{block.stmt.name}` {does} {len(buffers)} buffers, none at {which}", block, hint=names)
+        message = f"the block `{block.stmt.name}` {does} {counted(len(buffers), 'buffer')}, none at {which}"
+        edit.refuse(message, block, hint=f"it {does} {names}")
     return buffers[which]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tirscript.ir.arith.presburger import may_parallel
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.diagnostic import suggest
 from tirscript.ir.expr import Const
 from tirscript.ir.rewrite import definitions, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, For
@@ -58,7 +59,10 @@ def bind(edit: Edit, loop: LoopAt, thread_axis: str) -> None:
     A loop over a reduction is bound to a `threadIdx` of one block of threads, which combine what each has reduced.
     """
     if thread_axis not in THREAD_TAGS:
-        edit.wrong(f"there is no thread axis {thread_axis!r}", hint=f"they are {', '.join(THREAD_TAGS)}")
+        known = [tag for tag in THREAD_TAGS if tag.startswith(f"{thread_axis}.")] or THREAD_TAGS
+        near = suggest(thread_axis, THREAD_TAGS) if known is THREAD_TAGS else None
+        hint = f"did you mean {near!r}?" if near else f"they are {', '.join(known)}"
+        edit.wrong(f"there is no thread axis {thread_axis!r}", hint=hint)
     _convert(edit, loop, "thread_binding", thread=thread_axis)
 
 

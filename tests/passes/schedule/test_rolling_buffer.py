@@ -276,7 +276,7 @@ for i in range(4):
 
 REFUSALS: dict[str, tuple[Any, Any, str]] = {
     "no loop together": (blur, lambda s: s.rolling_buffer("B", 0), "in no loop together"),
-    "no buffer": (blur, lambda s: s.rolling_buffer("B", 1), "writes 1 buffers, none at 1"),
+    "no buffer": (blur, lambda s: s.rolling_buffer("B", 1), "writes 1 buffer, none at 1"),
     "an output": (blur, lambda s: s.rolling_buffer("C", 0), "is seen outside of the function"),
     "windows that do not meet": (APART, lambda s: s.rolling_buffer("B", 0), "makes a part of `B` again"),
     "a loop that runs at once": (AT_ONCE, lambda s: s.rolling_buffer("B", 0), "is parallel"),

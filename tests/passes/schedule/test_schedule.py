@@ -10,6 +10,7 @@ import pytest
 import tirscript
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.equal import structural_equal
+from tirscript.passes import get_pass
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.primitive import PRIMITIVES, Primitive, primitive
 from tirscript.script import ir as I
@@ -200,6 +201,21 @@ def test_a_refusal_underlines_the_place():
     [
         (lambda s: s.get_loops("D"), "T502", "has no block named `D`"),
         (lambda s: s.get_loops("c"), "T502", "did you mean `C`?"),
+        (lambda s: s.get_loops("i"), "T502", "= help: `i` is a loop"),
+        (lambda s: s.get_block("A"), "T502", "= help: `A` is a buffer, used in `C`"),
+        (
+            lambda s: s.cache_write("i", 0, "local"),
+            "T502",
+            "`i` is a loop: it is `cache_write(block, write_buffer_index,",
+        ),
+        (lambda s: s.cache_read("A", "local", ["C"]), "T502", "`A` is a buffer, used in `C`: it is `cache_read(block,"),
+        (lambda s: s.cache_read("C", 5, "local"), "T501", "= help: it reads `A`, `B`, `C`"),
+        (lambda s: s.split("C", [2, None]), "T502", "`C` is a block: `sch.get_loops('C')` gives the loops around it"),
+        (lambda s: s.bind("threadIdx.x", "i"), "T502", "it is `bind(loop, thread_axis)`"),
+        (lambda s: s.bind("i", "threadidx.x"), "T503", "did you mean 'threadIdx.x'?"),
+        (lambda s: s.bind("i", "blockIdx"), "T503", "they are blockIdx.x, blockIdx.y, blockIdx.z"),
+        (lambda s: s.tensorize("i", "vnni"), "T502", "with 'vnni' in their names there are "),
+        (lambda s: s.transform_layout("C", "A", lambda i, j: (i / 4, j)), "T503", "use `//` (floor)"),
         (lambda s: s.split("x", [2, None]), "T502", "has no loop named `x`"),
         (lambda s: s.split("i", [2, 2]), "T501", "fewer than the 16"),
         (lambda s: s.split("i", [None, None]), "T503", "only one factor"),
@@ -246,6 +262,18 @@ def test_a_handle_of_another_schedule_is_told_to_be_one(step):
     (found,) = caught.value.diagnostics
     assert found.code == "T502" and "of first> is a " in found.message and "of another schedule" in found.message
     assert found.hint is not None and found.hint.endswith("of this schedule, of `matmul`")
+
+
+def test_a_function_without_blocks_is_told_how_to_get_some():
+    plain = parse(
+        "@T.prim_func\ndef plain(A: T.Buffer((8,), 'float32'), D: T.Buffer((8,), 'float32')):\n"
+        "    for i in range(8):\n        D[i] = A[i] + 1.0\n"
+    )
+    with pytest.raises(ScheduleError, match="it has no blocks") as caught:
+        Schedule(plain).get_block("D")
+    assert 'get_pass("blocks_from_loops")(func)' in str(caught.value)
+    sch = Schedule(get_pass("blocks_from_loops")(plain))
+    assert sch.get(sch.get_block("D")).name == "D"
 
 
 def test_an_unknown_primitive_is_suggested():
