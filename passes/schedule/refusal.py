@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -11,6 +11,7 @@ from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.span import Source, Span
+from tirscript.ir.stmt import For
 
 # what a loop of each kind is
 KINDS = {
@@ -77,15 +78,18 @@ def _labels(func: PrimFunc, places: Sequence[tuple[Node, str]]) -> tuple[Label, 
     spans = printed.by_node()
     found: list[Label] = []
     for node, words in places:
-        stretch = spans.get(id(node)) or [
-            # a loop of a `T.grid` has no text of its own, but its variable has
-            one
-            for one in spans.get(id(getattr(node, "var", None)), ())
-            if one.definition
-        ]
+        stretch = spans.get(id(node))
+        if stretch is None or _of_grid(node, spans):
+            stretch = [one for one in spans.get(id(getattr(node, "var", None)), ()) if one.definition]
         if stretch:
             found.append(Label(_span(source, text, stretch[0].start, stretch[0].end), words))
     return tuple(found)
+
+
+def _of_grid(node: Node, spans: Mapping[int, Any]) -> bool:
+    """Whether a loop is printed with those in it as one `T.grid`: what is its own there is its variable."""
+    inner = node.body[0] if isinstance(node, For) and len(node.body) == 1 else None
+    return isinstance(inner, For) and id(inner) not in spans
 
 
 def _span(source: Source, text: str, start: int, end: int) -> Span:
