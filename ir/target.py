@@ -42,6 +42,14 @@ class _TargetClass(type(Node)):  # type: ignore[misc]
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and (isinstance(args[0], dict) or not _KIND.fullmatch(str(args[0]))):
             return Target.parse(args[0], **kwargs)
+        unknown = next((name for name in kwargs if name not in (*Target.__struct_fields__, "span")), None)
+        if unknown is not None:
+            option = f"-{unknown.replace('_', '-')}={kwargs[unknown]}"
+            kind = args[0] if args else "llvm"
+            raise TypeError(
+                f"Target() got an unexpected keyword argument {unknown!r}; an option stands in the text: "
+                f'`Target("{kind} {option}")`'
+            )
         return super().__call__(*args, **kwargs)
 
     @property
@@ -258,10 +266,11 @@ def _options_of(text: str) -> dict[str, Any]:
     if not _KIND.fullmatch(kind) or kind.startswith("-"):
         raise ValueError(f"a target begins with its kind, such as llvm, not {kind!r}")
     found: dict[str, Any] = {"kind": kind}
-    for word in options:
+    for before, word in zip([kind, *options], options, strict=False):
         name, given, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not _OPTION.fullmatch(name) or (given and not _WORD.fullmatch(value)):
-            raise ValueError(f"an option of a target is written -name=value, not {word!r}")
+            meant = f"; did you mean `{before}={word}`?" if before.startswith("-") and "=" not in before else ""
+            raise ValueError(f"an option of a target is written -name=value, not {word!r}{meant}")
         if name in found:
             raise ValueError(f"the option {name!r} is given twice")
         found[name] = _value(name, value) if given else True

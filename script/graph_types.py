@@ -139,6 +139,9 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
     shape, kind = given.get("shape"), given.get("dtype")
     if isinstance(shape, (str, TypeName, DType)) and kind is None:
         shape, kind = None, shape  # `G.Tensor("float32")`
+    elif isinstance(shape, (str, TypeName, DType)) and isinstance(kind, (tuple, list, int)):
+        hint = 'G.Tensor((128,), "float32")'
+        raise self.fail("T032", "the shape comes first in `G.Tensor`, then the dtype", node, hint=hint)
     if type(shape) is ShapeExpr:
         shape = shape.values
     rank = self.rank_of(given.get("ndim"), node)

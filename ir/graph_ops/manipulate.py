@@ -44,7 +44,7 @@ def _sizes(buffer: Any) -> list[Any]:
 
 def _bind_reshape(given: dict[str, Any]) -> dict[str, Any]:
     """-1 stands for the dimension that the others leave, and 0 for that of `x` at its place, where `x` has elements."""
-    target = given["shape"]
+    target = [-1] if type(given["shape"]) is int and given["shape"] == -1 else given["shape"]
     if not isinstance(target, (tuple, list)):
         return given
     free = [at for at, one in enumerate(target) if type(one) is int and one == -1]

@@ -81,6 +81,8 @@ def test_options_may_be_constants_of_the_program() -> None:
         ("llvm mcpu=x", "-name=value"),
         ("llvm -", "-name=value"),
         ("llvm -a=", "-name=value"),
+        ("llvm -mcpu haswell", "not 'haswell'; did you mean `-mcpu=haswell`"),
+        ("llvm -mcpu=x86-64 haswell", "not 'haswell'$"),
         ("llvm -a=1 -a=2", "given twice"),
         ({"kind": 3}, "names its kind"),
         ({"kind": "a b"}, "names its kind"),
@@ -91,6 +93,12 @@ def test_options_may_be_constants_of_the_program() -> None:
 def test_what_is_no_target(given: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Target.parse(given)
+
+
+def test_an_option_of_a_target_is_no_keyword() -> None:
+    with pytest.raises(TypeError, match=r"'num_cores'; an option stands in the text: `Target\(.llvm -num-cores=4.\)`"):
+        Target("llvm", num_cores=4)  # type: ignore[call-arg]
+    assert Target("llvm", keys=("cpu",), attrs=Attrs({"num-cores": 4})).cores == 4
 
 
 def test_a_target_that_holds_itself_is_refused() -> None:

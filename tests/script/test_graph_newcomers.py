@@ -85,6 +85,8 @@ def test_numbers_beside_conditions_and_indices_are_of_the_dtype_of_the_values(va
     ("annotation", "code", "place", "hint"),
     [
         ('G.Tensor(2, 3, "float32")', "T101", 'G.Tensor(2, 3, "float32")', '`G.Tensor((2, 3), "float32")`'),
+        ('G.Tensor("float32", (2, 3))', "T032", 'G.Tensor("float32", (2, 3))', 'G.Tensor((128,), "float32")'),
+        ("G.Tensor(T.float32, 3)", "T032", "G.Tensor(T.float32, 3)", 'G.Tensor((128,), "float32")'),
         ('G.Tensor((2, 3), "flot32")', "T109", '"flot32"', "`float32`"),
         ('G.Tensor((2, 3), dtype="flot32")', "T109", '"flot32"', "`float32`"),
         ("\"G.Tensor((2, 3), 'flot32')\"", "T109", "\"G.Tensor((2, 3), 'flot32')\"", "`float32`"),

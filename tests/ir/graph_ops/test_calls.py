@@ -99,6 +99,11 @@ def test_one_dimension_of_a_reshape_is_left_to_the_others() -> None:
         ((0, N), (N, -1), "(n, 0)"),
     ):
         assert shape_of(call("reshape", tensor(*given), wanted)) == found
+    assert (
+        shape_of(call("reshape", tensor(N, 4, 2), -1))
+        == shape_of(call("reshape", tensor(N, 4, 2), (-1,)))
+        == "(n * 8,)"
+    )
 
 
 @pytest.mark.parametrize(
