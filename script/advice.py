@@ -49,6 +49,7 @@ ADVICE: dict[str, str] = {
     "float": "`T.float32`, or another dtype with its width",
     "int": "`T.int32`, or another dtype with its width",
     "uint": "`T.uint32`, or another dtype with its width",
+    **dict.fromkeys(("neg_inf", "ninf", "minf", "NINF"), '`-T.infinity("float32")`'),
     "inf": '`T.infinity("float32")`',
     "nan": '`T.float32("nan")`',
     "pi": "`T.float32(3.141592653589793)`",
