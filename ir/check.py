@@ -275,6 +275,14 @@ def describe(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}{inside}"
 
 
+def func_of(value: Any) -> Any:
+    """The program that a schedule or a built function is of; None where there is none, or several."""
+    try:
+        return getattr(value, "func", None)
+    except Exception:  # a schedule of several functions, of which none is chosen
+        return None
+
+
 def _advice(hint: Any, value: Any) -> str | None:
     """What somebody who passed `value` probably wanted."""
     from .node import Node
@@ -285,6 +293,8 @@ def _advice(hint: Any, value: Any) -> str | None:
         return "did you mean parse(text)?"
     if inspect.isroutine(value) and programs:
         return "decorate it with @T.prim_func first"
+    if programs and isinstance(func_of(value), Node):
+        return "its function is `.func`"
     if hint is str and isinstance(value, Node):
         return "it is a program already"
     if str in wanted and inspect.isroutine(value):

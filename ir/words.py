@@ -82,7 +82,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiouAEIO' else 'a'} {noun}"
 
 
-_PLURALS = {"axis": "axes", "index": "indices"}
+_PLURALS = {"axis": "axes", "index": "indices", "pass": "passes"}
 
 
 def counted(count: int | str, noun: str) -> str:

@@ -12,6 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.equal import differences, structural_equal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
+from tirscript.ir.words import counted
 
 from .pipeline import Instrument, Pass, pass_names
 
@@ -65,6 +66,12 @@ class Timing(Instrument):
 
     def after(self, entry: Pass, before: PrimFunc | Module, program: PrimFunc | Module) -> None:
         self.seconds.append((str(entry), time.perf_counter() - self._started.pop()))
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def __repr__(self) -> str:
+        return f"<timing of {counted(len(self.seconds), 'pass')}>"
 
     def report(self) -> str:
         """A table of the passes with milliseconds and shares."""

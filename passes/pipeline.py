@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar, cast, get_args, overload
 
 from msgspec import Struct, structs
 
+from tirscript.ir.check import func_of
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
@@ -513,7 +514,8 @@ def _takes(entry: Pass, program: Any) -> bool:
 def _apply(entry: Pass, program: Any) -> Any:
     if not _takes(entry, program):
         message = f"pass `{entry.name}` takes {_WORDS[entry.kind]} or a module, not {words(program)}"
-        raise DiagnosticError([error("T404", message)])
+        hint = "its function is `.func`" if _takes(entry, func_of(program)) else None
+        raise DiagnosticError([error("T404", message, hint=hint)])
     context = PassContext.current()
     if not context.runs(entry):
         return program

@@ -392,6 +392,15 @@ def _param_of(func: PrimFunc, buffer: Buffer) -> Param:
     return buffer
 
 
+def _declared(strides: Sequence[int]) -> str:
+    """How a kernel says that it takes an array of such strides: those that are not 1 are variables."""
+    many = sum(stride != 1 for stride in strides) > 1
+    names = ["1" if stride == 1 else f"s{dim}" if many else "s" for dim, stride in enumerate(strides)]
+    variables = [name for name in names if name != "1"]
+    made = f"{', '.join(variables)} = {', '.join(['T.int64()'] * len(variables))}"
+    return f"`{made}`, `T.match_buffer(a, shape, strides={parenthesized(names)})`"
+
+
 def _check_buffer(
     buffer: Buffer, actual: Actual, values: dict[Var, Any], origin: dict[Var, str], report: Callable[..., None]
 ) -> None:
@@ -415,8 +424,7 @@ def _check_buffer(
                 report(
                     buffer,
                     f"expected an array without gaps in row-major order, got {got}",
-                    "pass `numpy.ascontiguousarray(array)`, "
-                    "or declare the strides: `T.match_buffer(a, shape, strides=(s, 1))`",
+                    f"pass `numpy.ascontiguousarray(array)`, or declare the strides: {_declared(actual.strides)}",
                 )
                 return
             step *= size

@@ -12,7 +12,7 @@ import pytest
 
 import tirscript
 from tirscript import BlockBuilder, ConstantStore
-from tirscript.ir import Buffer, Expr, Node, PrimFunc, Stmt, Var, const
+from tirscript.ir import Buffer, DiagnosticError, Expr, Node, PrimFunc, Stmt, Var, const, structural_equal
 from tirscript.ir.check import describe, fits, in_words, public
 from tirscript.ir.check import test_of as quick_test
 
@@ -212,6 +212,21 @@ def test_a_keyword_that_is_not_taken_is_told_with_the_nearest_one() -> None:
         return x + len(others)
 
     assert anything(1, targt="c", width=2) == 3 and build(1, width=4) == "14"
+
+
+def test_what_holds_a_program_is_told_to_hold_it() -> None:
+    from tirscript import Schedule
+    from tirscript.passes import get_pass
+
+    func = PrimFunc("f", (), ())
+    with pytest.raises(TypeError, match=r"not a Schedule; its function is `.func`$"):
+        structural_equal(func, Schedule(func))  # type: ignore[arg-type]
+    with pytest.raises(DiagnosticError) as caught:
+        get_pass("simplify")(Schedule(func))  # type: ignore[type-var]
+    assert caught.value.diagnostics[0].hint == "its function is `.func`"
+    with pytest.raises(DiagnosticError) as caught:
+        get_pass("legalize_ops")(3)  # type: ignore[type-var]
+    assert caught.value.diagnostics[0].hint is None
 
 
 def test_a_variable_of_types_is_told_by_what_it_stands_for() -> None:

@@ -440,6 +440,13 @@ def test_passes_and_pipelines_are_copied_and_pickled_by_name() -> None:
     assert str(pickle.loads(pickle.dumps(pipeline))) == str(copy.deepcopy(pipeline)) == "simplify,unroll_loop{limit=3}"
 
 
+def test_a_timing_prints_as_its_table() -> None:
+    timing = Timing()
+    timing.seconds = [("simplify", 0.003), ("flatten_buffer", 0.001)]
+    assert str(timing) == timing.report() and "75.0%" in str(timing).splitlines()[0]
+    assert repr(timing) == "<timing of 2 passes>" and repr(Timing()) == "<timing of 0 passes>"
+
+
 def test_a_context_says_what_is_set_in_it() -> None:
     assert repr(PassContext()) == "<pass context opt_level=3>"
     context = PassContext(opt_level=1, disabled=["simplify"], config={"unroll_loop.limit": 4}, required=["fuse_ops"])

@@ -403,6 +403,27 @@ def f(p: T.handle("float32"), n: T.int32):
         interpret(f, None, 3)
 
 
+def test_the_strides_that_an_array_has_are_how_a_kernel_takes_it() -> None:
+    flat = program("@T.prim_func\ndef f(A: T.Buffer(('n',), 'float32')):\n    A[1] = 1.0\n")
+    square = program("@T.prim_func\ndef f(A: T.Buffer((4, 4), 'float32')):\n    A[0, 1] = 1.0\n")
+    cases = [
+        (square, np.asfortranarray(zeros(4, 4)), "(4, 4)", "s = T.int64()", "(1, s)"),
+        (square, zeros(8, 8)[::2, ::2], "(4, 4)", "s0, s1 = T.int64(), T.int64()", "(s0, s1)"),
+        (flat, zeros(8)[::2], "(4,)", "s = T.int64()", "(s,)"),
+    ]
+    for kernel, array, shape, made, strides in cases:
+        with pytest.raises(DiagnosticError) as caught:
+            build(kernel)(array)
+        hint = caught.value.diagnostics[0].hint or ""
+        assert f"`{made}`, `T.match_buffer(a, shape, strides={strides})`" in hint
+        place = "A[1]" if kernel is flat else "A[0, 1]"
+        followed = program(
+            f"@T.prim_func\ndef f(a: T.handle):\n    {made}\n    A = T.match_buffer(a, {shape}, strides={strides})\n    {place} = 1.0\n"
+        )
+        build(followed)(array)
+        assert array.sum() == 1
+
+
 def test_a_shape_is_told_with_its_parentheses() -> None:
     text = '@T.prim_func\ndef f(A: T.Buffer(("n",), "int32"), B: T.Buffer(("16 // (n - 8) * (n + 1)",), "int32")):\n    A[0] = 1\n'
     with pytest.raises(DiagnosticError) as caught:
