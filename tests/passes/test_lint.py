@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from tirscript.ir import PrimFunc
+from tirscript.ir import Evaluate, PrimFunc, Var, dtype, get_op
 from tirscript.ir.codes import CODES
 from tirscript.passes.lint import LINTS, lint, lint_check
 from tirscript.script import parse
@@ -403,6 +403,33 @@ def test_lost_stores(body: list[str], lines: list[int]) -> None:
 def test_reductions_in_expressions() -> None:
     body = "A[0] = T.Reduce(T.comm_reducer(lambda x, y: x + y, [0.0]), lambda k: [A[k + 1]], [4])"
     assert [code for code, _ in found(body)] == ["T609"]
+
+
+@pytest.mark.parametrize(("comparison", "always"), [("<", "False"), (">", "False"), ("<=", "True"), (">=", "True")])
+def test_what_a_comparison_of_a_value_with_itself_always_is(comparison: str, always: str) -> None:
+    program = parse(f"@T.prim_func\ndef kernel({ONE}, n: T.int32):\n    if n {comparison} n:\n        A[0] = 1.0\n")
+    (told,) = [one for one in lint(program) if one.code == "T608"]
+    assert told.message == f"a value is compared with itself: this is always {always}"
+
+
+def test_a_sum_at_a_place_that_another_buffer_tells_counts_every_iteration() -> None:
+    params = 'H: T.Buffer((4,), "float16"), A: T.Buffer((1000,), "float16"), at: T.Buffer((1,), "int32")'
+    for before, codes in ((), [("T607", 2)]), (("    at[0] = i % 4",), []):
+        body = ("for i in range(1000):", *before, "    H[at[0]] = H[at[0]] + A[i]")
+        assert [one for one in found(*body, params=params) if one[0] == "T607"] == codes
+
+
+def test_programs_without_places_are_checked_too() -> None:
+    hidden = Var("min", dtype("int32"))
+    i = Var("i", dtype("int32"))
+    both = get_op("bitwise_and")(i, hidden)
+    chain = get_op("logical_and")(get_op("less")(0, both), get_op("less")(both, 4))
+    func = PrimFunc("kernel", (hidden, i), (Evaluate(chain),))
+    told = [one for one in lint(func) if one.code in ("T606", "T615")]
+    assert [(one.code, one.span) for one in told] == [("T606", None)]
+    span = parse("@T.prim_func\ndef kernel(n: T.int32):\n    T.evaluate(n)\n").span
+    (told_there,) = [one for one in lint(func.replace(span=span)) if one.code == "T606"]
+    assert told_there.span is span
 
 
 def test_large_functions_are_left_out_of_what_takes_long() -> None:
