@@ -155,7 +155,10 @@ class Importer:
             raise wrong("the model has no output")
         for unknown in (one for one in (*self.shapes, *self.given) if one not in names):
             near = suggest(unknown, names)
-            raise wrong(f"the model has no input `{unknown}`", f"did you mean `{near}`?" if near else ", ".join(names))
+            raise wrong(
+                f"the model has no input `{unknown}`",
+                f"did you mean `{near}`?" if near else f"its inputs are {', '.join(names)}",
+            )
         for info in self.graph.input:
             if info.name in self.given:
                 self.keep(info.name, self.value_of(info))
