@@ -419,6 +419,13 @@ def test_a_sum_at_a_place_that_another_buffer_tells_counts_every_iteration() -> 
         assert [one for one in found(*body, params=params) if one[0] == "T607"] == codes
 
 
+def test_lanes_that_a_predicate_leaves_out_may_be_anywhere() -> None:
+    store = "    A.vstore([T.ramp(i * 2, 1, 4)], T.broadcast(T.float32(1), 4){})"
+    loop = "for i in range(2):"
+    assert found(loop, store.format("")) == [("T609", 2)]
+    assert found(loop, store.format(", predicate=T.ramp(i * 2, 1, 4) < 4")) == []
+
+
 def test_programs_without_places_are_checked_too() -> None:
     hidden = Var("min", dtype("int32"))
     i = Var("i", dtype("int32"))
