@@ -241,6 +241,8 @@ HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
         (["for t in range(200):", "    for i in range(64):", "        k = 63 - i", "        B[k] += A[i]"], HALF, [4]),
         (['A[0] = A[1].astype("float16").astype("float32")'], ONE, [1]),
         (['A[0] = A[1].astype("float64").astype("float32")'], ONE, []),
+        (['X[0] = X[1].astype("int8").astype("int32")'], 'X: T.Buffer((4,), "int32")', [1]),
+        (['X[0] = X[1].astype("float16").astype("int32")'], 'X: T.Buffer((4,), "int32")', []),
         (["A[0] = 1.0 if A[1] == A[2] * 3.0 else 2.0"], ONE, [1]),
         (["A[0] = 1.0 if A[1] == A[2] else 2.0"], ONE, []),
         (["A[0] = 1.0 if A[1] == T.infinity('float32') else 2.0"], ONE, []),
@@ -440,7 +442,14 @@ def test_programs_without_places_are_checked_too() -> None:
 
 
 def test_large_functions_are_left_out_of_what_takes_long() -> None:
-    assert found(*["A[0] = 1.0", "A[0] = 2.0"] * 30) == []
+    stores = ["A[0] = 1.0", "A[0] = 2.0"] * 30
+    assert found(*stores) == []
+    # nor are contradicting conditions and parallel loops looked for
+    never = ["if n < 3:", "    if n > 5:", "        A[1] = 1.0"]
+    at_once = ["for i in T.parallel(4):", "    A[0] = A[0] + 1.0"]
+    params = f"{ONE}, n: T.int32"
+    assert found(*never, params=params) != [] and found(*at_once, params=params) != []
+    assert [one for one in found(*stores, *never, *at_once, params=params) if one[0].startswith("T6")] == []
 
 
 def test_constraints_that_are_not_proved_are_errors() -> None:
