@@ -209,7 +209,8 @@ class BufferLowering(ValueLowering):
                 raise self.fail("T207", f"{what} is {dim.dtype}, not an integer", node)
             return dim
         if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
-            raise self.fail("T207", f"{what} is {_kind(dim)}, not an integer", node)
+            hint = 'one that is not known has a name, as a string: `"n"`' if dim is None else None
+            raise self.fail("T207", f"{what} is {_kind(dim)}, not an integer", node, hint=hint)
         number = self.ask(lambda: int(dim), node)
         if not -(1 << 63) <= number < 1 << 63:
             raise self.fail("T103", f"{what} is too large for int64", node)

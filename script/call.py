@@ -95,6 +95,11 @@ class CallLowering(PythonCallLowering):
             return self._call_function(function, node)
         if cls is Macro:
             hint = "call it on a line of its own, with a buffer whose elements it writes"
+            last = function.node.body[-1]
+            if self.trusted and type(last) is ast.Return and last.value is not None:
+                hint = (
+                    f"take `@T.macro` away: `{function.name}` is Python then, which may return a value of the program"
+                )
             raise self.fail("T022", f"the macro `{function.name}` is a statement, not a value", node, hint=hint)
         if cls is Buffer:
             name = function.name

@@ -174,7 +174,7 @@ class Scopes:
                         "T207",
                         f"a dimension of the buffer `{buffer.name}` is {value!r}",
                         spot(dim, at),
-                        hint="a dimension is 0 or more",
+                        hint="a dimension is 0 or more" + ("; one that is not known has a name" if value == -1 else ""),
                     )
             else:
                 kind = rules[type(dim)](dim)

@@ -334,6 +334,44 @@ def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
     assert found.notes[0].startswith("in `helper`, `x.no_such`: ")
 
 
+def test_a_macro_that_returns_a_value_is_a_function_of_python() -> None:
+    square = "def square(x):\n    return x * x\n"
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = square(A[1])\n"
+
+    def read(before: str) -> Any:
+        whole = before + square + text
+        filename = f"<macro {len(whole)}>"
+        linecache.cache[filename] = (len(whole), None, whole.splitlines(True), filename)
+        from tirscript.script import tir as T
+
+        scope: dict[str, Any] = {"T": T}
+        exec(compile(whole, filename, "exec"), scope)
+        return scope["f"]
+
+    with pytest.raises(DiagnosticError) as caught:
+        read("@T.macro\n")
+    assert (caught.value.diagnostics[0].hint or "").startswith("take `@T.macro` away: ")
+    assert "A[0] = A[1] * A[1]" in read("").script()
+    with pytest.raises(DiagnosticError) as caught:
+        parse("@T.macro\n" + square + text)
+    assert (caught.value.diagnostics[0].hint or "").startswith("call it on a line of its own")
+
+
+@pytest.mark.parametrize(
+    ("dim", "message", "advice"),
+    [
+        ("None", "a dimension is `None`", 'has a name, as a string: `"n"`'),
+        ("-1", "a dimension of the buffer `A` is -1", "one that is not known has a name"),
+        ("-4", "a dimension of the buffer `A` is -4", "a dimension is 0 or more"),
+    ],
+)
+def test_a_dimension_that_is_not_known_has_a_name(dim: str, message: str, advice: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(f"@T.prim_func\ndef f(A: T.Buffer(({dim}, 4), 'float32')):\n    A[0, 0] = 1.0\n")
+    (found,) = caught.value.diagnostics
+    assert message in found.message and (found.hint or "").endswith(advice)
+
+
 def test_what_a_function_of_the_user_calls_inside_is_named_with_what_takes_its_place() -> None:
     import math
 
