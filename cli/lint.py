@@ -101,7 +101,7 @@ def _wanted(found: Diagnostic, select: tuple[str, ...], ignore: tuple[str, ...])
     """Whether a warning is asked for and not silenced where it stands."""
     if select and not found.code.startswith(select):
         return False
-    if ignore and found.code.startswith(ignore):
+    if found.code.startswith(ignore):
         return False
     if found.span is None:
         return True

@@ -46,6 +46,15 @@ def test_a_difference(files: Any) -> None:
     assert len(run("diff", "-U0", a, b).output.splitlines()) == 5
 
 
+def test_what_git_could_not_merge_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIFF_PATH_TOTAL", "1")
+    result = run("diff", "kernel.py")
+    assert result.exit_code == 0 and result.output == "* Unmerged path kernel.py\n"
+    monkeypatch.delenv("GIT_DIFF_PATH_TOTAL")
+    refused = run("diff", "kernel.py")
+    assert refused.exit_code == 2 and "two files are compared, and 1 is given" in refused.output
+
+
 def test_functions_by_name(files: Any) -> None:
     a, b = files(DOUBLE + OTHER, DOUBLE.replace("2.0", "3.0") + OTHER.replace("other", "third"))
     output = run("diff", a, b).output

@@ -136,3 +136,8 @@ def test_golden_files_have_several_programs_of_one_name(tmp_path: Path) -> None:
 def test_standard_input() -> None:
     result = run("lint", "-", stdin=WARNED)
     assert result.exit_code == 1 and "<stdin>:6:5" in result.stdout
+
+
+def test_a_path_is_asked_for() -> None:
+    result = run("lint")
+    assert result.exit_code == 2 and "Missing argument 'PATH...'" in result.output
