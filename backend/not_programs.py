@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from tirscript.ir import Module
+from tirscript.ir import Module, PrimFunc
+from tirscript.ir.check import held_in
 from tirscript.ir.graph import GraphFunc
 
 
@@ -33,7 +34,10 @@ def _hint(x: object) -> str:
         return "; build it with `tirscript.build`"
     from tirscript.passes.schedule import Schedule
 
-    return "; build the function that it has made, `schedule.func`" if isinstance(x, Schedule) else ""
+    if isinstance(x, Schedule):
+        return "; build the function that it has made, `schedule.func`"
+    held = held_in(x, (PrimFunc, GraphFunc, Module))
+    return f"; {held}" if held is not None else ""
 
 
 __all__ = ["kind_of", "no_program"]

@@ -275,12 +275,15 @@ def describe(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}{inside}"
 
 
-def func_of(value: Any) -> Any:
-    """The program that a schedule or a built function is of; None where there is none, or several."""
-    try:
-        return getattr(value, "func", None)
-    except Exception:  # a schedule of several functions, of which none is chosen
-        return None
+def held_in(value: Any, cls: type | tuple[type, ...]) -> str | None:
+    """Where a value that is no program holds one of such a class: a schedule or a built function, what a pass tells."""
+    for name, words in (("func", "its function is `.func`"), ("module", "its module is `.module`")):
+        try:
+            if isinstance(getattr(value, name, None), cls):
+                return words
+        except Exception:  # a schedule of several functions, of which none is chosen
+            continue
+    return None
 
 
 def _advice(hint: Any, value: Any) -> str | None:
@@ -293,8 +296,9 @@ def _advice(hint: Any, value: Any) -> str | None:
         return "did you mean parse(text)?"
     if inspect.isroutine(value) and programs:
         return "decorate it with @T.prim_func first"
-    if programs and isinstance(func_of(value), Node):
-        return "its function is `.func`"
+    held = held_in(value, Node) if programs else None
+    if held is not None:
+        return held
     if hint is str and isinstance(value, Node):
         return "it is a program already"
     if str in wanted and inspect.isroutine(value):

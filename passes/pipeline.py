@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar, cast, get_args, overload
 
 from msgspec import Struct, structs
 
-from tirscript.ir.check import func_of
+from tirscript.ir.check import held_in
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
@@ -514,7 +514,7 @@ def _takes(entry: Pass, program: Any) -> bool:
 def _apply(entry: Pass, program: Any) -> Any:
     if not _takes(entry, program):
         message = f"pass `{entry.name}` takes {_WORDS[entry.kind]} or a module, not {words(program)}"
-        hint = "its function is `.func`" if _takes(entry, func_of(program)) else None
+        hint = held_in(program, (_TAKES[entry.kind], Module))
         raise DiagnosticError([error("T404", message, hint=hint)])
     context = PassContext.current()
     if not context.runs(entry):

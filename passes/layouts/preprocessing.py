@@ -51,6 +51,8 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
     only for a size that its shape tells; one that a call writes in place stays as it is.
     Raises DiagnosticError (T307, T301) where there is no such graph function or parameter, or none is converted.
     """
+    if isinstance(params, str):
+        raise TypeError(f"split_preprocessing() takes a sequence of names as `params`, not one name: [{params!r}]")
     func = next((one for one in module.graph_funcs if one.name == function), None)
     if func is None:
         names = ", ".join(one.name for one in module.graph_funcs) or "none"

@@ -30,7 +30,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
-from tirscript.ir.words import counted
+from tirscript.ir.words import counted, words
 
 from ..graph.dead_code import dead_code_elimination
 from ..graph.names import Names
@@ -181,7 +181,11 @@ class _Reflow:
             self.unseen.discard(key)
             params = {param.name: param for param in target[0].params if type(param) is Buffer}
             wanted = found[stmt.var] = {}
-            for param, given in self.asked[key].items():
+            layouts = self.asked[key]
+            if not isinstance(layouts, Mapping):
+                hint = f"they are by its parameters, {{{next(iter(params), 'x')!r}: lambda i, j: ...}}"
+                raise _wrong(f"the layouts of `{name}` are {words(layouts)}, not a dict", hint)
+            for param, given in layouts.items():
                 if param not in params:
                     hint = f"its parameters are {', '.join(f'`{one}`' for one in params)}"
                     raise _wrong(f"`{target[0].name}`, called for `{name}`, has no parameter `{param}`", hint)
@@ -198,6 +202,8 @@ def _mapping(given: IndexMap | PadMapping | Callable[..., Any], buffer: Buffer, 
         return given
     try:
         made = given if isinstance(given, IndexMap) else IndexMap.of(given)
+    except DiagnosticError as problem:
+        raise _wrong(f"{what} cannot be made: {problem.diagnostics[0].message}", problem.diagnostics[0].hint) from None
     except Exception as problem:  # a user's function raises what it likes
         raise _wrong(f"{what} cannot be made: {type(problem).__name__}: {problem}") from None
     odd = made.odd_place()

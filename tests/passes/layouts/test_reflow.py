@@ -169,6 +169,11 @@ def test_nothing_to_do_changes_nothing() -> None:
         ({"a": {"x": rows}}, "`matmul`, called for `a`, has no parameter `x`"),
         ({"a": {"x1": lambda m, k: (m // 2, k)}}, "not proved to keep its elements apart"),
         ({"a": {"x1": lambda m: m}}, "the layout of `x1` of `a` takes 1 index, and the parameter has 2 dimensions"),
+        ({"a": lambda m, k: (k, m)}, "the layouts of `a` are .*, not a dict"),
+        (
+            {"a": {"x1": lambda m, k: (m / 2, k)}},
+            "the layout of `x1` of `a` cannot be made: `/` takes floats, not int64\n",
+        ),
         ({"a": {"x1": lambda m, k: 1 // 0}}, "the layout of `x1` of `a` cannot be made: ZeroDivisionError"),
         ({"a": {"x1": PadMapping.of(lambda m, k: (k, m), (3, 3))}}, "is one of another shape"),
     ],
@@ -180,7 +185,8 @@ def test_mistakes(layouts: Any, message: str) -> None:
 
 def test_inputs_are_converted_once() -> None:
     before = graph(f"{X}, {W}", CHAIN, "c")
-    done = reflow(before, layouts={"a": {"x1": rows, "out": rows}}).module
+    found = reflow(before, layouts={"a": {"x1": rows, "out": rows}})
+    done = found.module
     split = split_preprocessing(done, ["w"])
     assert [param.name for param in split["main"].params] == ["x", "w_packed"]  # type: ignore[union-attr]
     rng = np.random.default_rng(0)
@@ -192,6 +198,12 @@ def test_inputs_are_converted_once() -> None:
     both = split_preprocessing(done, ["x", "w"])
     packs = tirscript.build(both)["main_preprocess"](x, w)
     assert isinstance(packs, tuple) and [pack.shape for pack in packs] == [(2, 2, 4, 4)] * 2
+    with pytest.raises(TypeError, match=r"takes a sequence of names as `params`, not one name: \['w'\]"):
+        split_preprocessing(done, "w")
+    with pytest.raises(TypeError, match=r"not a Reflowed; its module is `.module`"):
+        split_preprocessing(found, ["w"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"not a Reflowed; its module is `.module`"):
+        tirscript.build(found)
     with pytest.raises(DiagnosticError, match="has no parameter `ww`"):
         split_preprocessing(done, ["ww"])
     with pytest.raises(DiagnosticError, match="converts none of `x`"):
