@@ -237,7 +237,7 @@ def test_shapes_may_be_given() -> None:
     assert isinstance(module["main"], GraphFunc) and [var.name for var in module["main"].symbols] == ["k"]
     with pytest.raises(DiagnosticError, match="the model has no input `xx`"):
         tirscript.from_onnx(given, shapes={"x": (2,), "xx": (2,)})
-    with pytest.raises(DiagnosticError, match="its inputs are x$"):
+    with pytest.raises(DiagnosticError, match=r"its inputs are x$"):
         tirscript.from_onnx(given, shapes={"weight": (2,)})
 
 
