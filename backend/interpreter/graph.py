@@ -23,6 +23,7 @@ from tirscript.ir import (
     PrimFunc,
     Stmt,
     Var,
+    dtype,
     error,
     recursion_room,
     suggest,
@@ -64,8 +65,8 @@ from tirscript.ir.words import counted, miscounted
 from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
 
-from ..runtime.arguments import scalar_argument
-from ..runtime.arrays import ArrayProblem, as_array, plain_array
+from ..runtime.arguments import described, scalar_argument
+from ..runtime.arrays import ArrayProblem, array_of, as_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
 from .marks import Marks
@@ -74,6 +75,7 @@ from .program import DEEPEST_CALL, Program, run_program
 from .virtual_machine import BUILTINS, new_tensor
 
 Frame = dict[GraphVar, Any]
+_DIMENSION = PrimType(dtype("int64"))
 
 
 class GraphRun:
@@ -399,31 +401,31 @@ class _Scope:
 
     def taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> Any:
         """An argument of the caller's as a value; its dimensions are learnt."""
-        if type(kind) is TensorType and type(value) is not np.ndarray:
-            try:
-                if kind.dtype is not None:
-                    value = as_array(value, Buffer(what.split("`")[1], (), kind.dtype))
-                else:
-                    value = plain_array(value) if isinstance(value, np.ndarray) else np.asarray(value)
-            except ArrayProblem as problem:
-                message = f"{what}: expected {problem.expected}, got {problem.got}"
-                raise _wrong("T301", message, span, problem.hint) from None
-        elif type(kind) is PrimType:
-            try:
-                value = scalar_argument(value, kind.dtype)
-            except ArrayProblem as problem:
-                message = f"{what}: expected {problem.expected}, got {problem.got}"
-                raise _wrong("T301", message, span, problem.hint) from None
-        elif type(kind) is TupleType and isinstance(value, list):
-            value = tuple(value)
-        elif type(kind) is ShapeType and isinstance(value, (list, tuple)):
-            value = tuple(map(int, value))
-        if type(kind) is TupleType and isinstance(value, tuple) and len(value) == len(kind.fields):
-            return tuple(
-                self.taken(one, field, f"field {at} of {what}", span)
-                for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
-            )
-        return value
+        if type(kind) in (TupleType, ShapeType):
+            return self.parts_taken(value, kind, what, span)
+        try:
+            if type(kind) is PrimType:
+                return scalar_argument(value, kind.dtype)
+            if type(kind) is not TensorType or type(value) is np.ndarray:
+                return value
+            if kind.dtype is not None:
+                return as_array(value, Buffer(what.split("`")[1], (), kind.dtype))
+            return array_of(value)
+        except ArrayProblem as problem:
+            message = f"{what}: expected {problem.expected}, got {problem.got}"
+            raise _wrong("T301", message, span, problem.hint) from None
+
+    def parts_taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> tuple[Any, ...]:
+        """An argument that is a tuple or a shape: each of its parts as a value; how many they are is checked later."""
+        if not issubclass(type(value), (tuple, list)):  # not `isinstance`, which asks the object
+            noun = "a tuple" if type(kind) is TupleType else "a shape, which is a tuple of ints"
+            raise _wrong("T301", f"{what}: expected {noun}, got {described(value)}", span)
+        types = kind.fields if type(kind) is TupleType else [_DIMENSION] * len(value)
+        if len(value) != len(types):
+            return tuple(value)
+        name = "field" if type(kind) is TupleType else "dimension"
+        pairs = enumerate(zip(value, types, strict=True))
+        return tuple([self.taken(one, each, f"{name} {at} of {what}", span) for at, (one, each) in pairs])
 
     def bind_dimensions(self, params: Sequence[GraphVar]) -> None:
         """The symbolic dimensions of the parameters, and a check of all."""

@@ -172,18 +172,18 @@ def scalar_argument(value: Any, to: DType) -> int | float | bool:
     if to.is_bool:
         if issubclass(kind, (bool, np.bool_)):
             return bool(value)
-        raise ArrayProblem("a bool", _describe(value))
+        raise ArrayProblem("a bool", described(value))
     if to.is_int:
         try:
             number = operator.index(value)
         except TypeError:
             hint = "convert it: `int(x)`" if issubclass(kind, (float, np.floating)) else None
-            raise ArrayProblem(f"an integer ({to})", _describe(value), hint) from None
+            raise ArrayProblem(f"an integer ({to})", described(value), hint) from None
         except Exception as problem:
             raise ArrayProblem(f"an integer ({to})", raised(value, problem)) from None
         low, high = to.int_range()
         if not low <= number <= high:
-            raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", _describe(number))
+            raise ArrayProblem(f"an integer of {to}, which holds {low} to {high}", described(number))
         return number
     if (to.is_float and _is_real(kind)) or _is_small_float(kind):
         from ..interpreter.ops import float_converter
@@ -192,10 +192,10 @@ def scalar_argument(value: Any, to: DType) -> int | float | bool:
             with np.errstate(all="ignore"):
                 return float(float_converter(to)(float(value)))
         except OverflowError:
-            raise ArrayProblem(f"a number ({to})", _describe(value), 'an infinity is `float("inf")`') from None
+            raise ArrayProblem(f"a number ({to})", described(value), 'an infinity is `float("inf")`') from None
         except Exception as problem:
             raise ArrayProblem(f"a number ({to})", raised(value, problem)) from None
-    raise ArrayProblem(f"a number ({to})", _describe(value))
+    raise ArrayProblem(f"a number ({to})", described(value))
 
 
 def _is_real(kind: type) -> bool:
@@ -207,7 +207,8 @@ def _is_small_float(kind: type) -> bool:
     return issubclass(kind, np.generic) and kind.__module__.partition(".")[0] == "ml_dtypes"
 
 
-def _describe(value: Any) -> str:
+def described(value: Any) -> str:
+    """How a message calls an argument that is not what is expected."""
     kind = type(value)
     if value is None:
         return "None"

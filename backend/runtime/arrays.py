@@ -74,6 +74,16 @@ def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
+def array_of(value: Any) -> np.ndarray[Any, Any]:
+    """An array of any dtype, or what numpy makes one of. Raises ArrayProblem."""
+    if issubclass(type(value), np.ndarray):
+        return plain_array(value)
+    try:
+        return np.asarray(value)
+    except Exception as problem:
+        raise ArrayProblem("an array", raised(value, problem)) from None
+
+
 def _dtype_name(kind: np.dtype[Any]) -> str:
     return kind.name if kind.isnative else f"{kind.name} in foreign byte order"
 

@@ -93,6 +93,13 @@ def test_arguments_of_all_kinds() -> None:
     assert interpret(parse(ADD), pair=(y, [2]), k=7, x=x).tolist() == [4, 5]
 
 
+class Silent:
+    """It answers nothing."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -104,7 +111,14 @@ def test_arguments_of_all_kinds() -> None:
         ({"x": [[1, 2, 3]]}, "expected an array for `x`, got a list"),
         ({"pair": (one(1, 2),)}, "expected a tuple of 2, got one of 1"),
         ({"pair": (one(1, 2, 3), (2,))}, "expected `n`, which is 2, got 3"),
-        ({"pair": (one(1, 2), (10**5000,))}, "a dimension of the shape does not fit int64"),
+        (
+            {"pair": (one(1, 2), (10**5000,))},
+            "dimension 0 of field 1 of argument `pair` of `main`: expected an integer",
+        ),
+        ({"pair": (one(1, 2), (2.7,))}, "expected an integer (int64), got 2.7"),
+        ({"pair": (one(1, 2), ("2",))}, "expected an integer (int64), got '2'"),
+        ({"pair": (one(1, 2), 2)}, "expected a shape, which is a tuple of ints, got 2"),
+        ({"pair": Silent()}, "argument `pair` of `main`: expected a tuple, got a Silent"),
         ({"pair": (one(1, 2), (3,))}, "expected `n`, which is 2, got 3"),
         ({"k": None}, "expected an integer (int64), got None"),
     ],

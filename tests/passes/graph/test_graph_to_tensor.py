@@ -102,6 +102,13 @@ def test_calls_of_kernels_write_results_at_once() -> None:
     np.testing.assert_array_equal(run(x=X[:0]), X[:0])
 
 
+class Evasive:
+    """An object that does not say what class it is of."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("no answer")
+
+
 def test_tuples_scalars_shapes_and_constants() -> None:
     k, t, s = (
         var("k", PrimType(dtype("int64"), m)),
@@ -124,6 +131,8 @@ def test_tuples_scalars_shapes_and_constants() -> None:
     np.testing.assert_array_equal(same, X + 2)
     with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not a tuple of 1"):
         run(7, (X,), (5,))
+    with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not a value of the type Evasive"):
+        run(7, Evasive(), (5,))
     with pytest.raises(DiagnosticError, match=r"expected shape \(n,\) = \(4,\), got \(5,\)"):
         run(7, (X, X), (4,))
 
