@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -42,7 +42,27 @@ class Difference(Struct, frozen=True, eq=False):
         return f"{self.path or '.'}: {self.reason}"
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _telling_wrong_fields(function: F) -> F:
+    """Where programs cannot be compared since nodes made by hand hold something else than they declare, say that."""
+
+    @wraps(function)
+    def compared(*programs: Any, **options: Any) -> Any:
+        try:
+            return function(*programs, **options)
+        except Exception:
+            from .wellformed.fields import refuse_wrong_fields
+
+            refuse_wrong_fields(*programs, *options.values())
+            raise
+
+    return compared  # type: ignore[return-value]
+
+
 @public
+@_telling_wrong_fields
 def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> bool:
     """Whether two programs are the same up to the names of what they define.
 
@@ -266,6 +286,7 @@ def same_value(p: Any, q: Any) -> bool:
 
 
 @public
+@_telling_wrong_fields
 def differences(a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100) -> list[Difference]:
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
     found: list[Difference] = []
@@ -481,6 +502,7 @@ def _upper_hash(node: Any, depth: int) -> int:
     return hash(tuple(parts))
 
 
+@_telling_wrong_fields
 def structural_hash(node: Any) -> int:
     """A hash that agrees with `structural_equal`: the same for programs that differ in names only."""
     return hash(tuple(_tokens(node, alpha=True)))

@@ -65,19 +65,18 @@ def script(
     name = "" if constants_file is None else os.path.basename(constants_file)
     kept = Constants(constants, name)
     spelling = dialect_of(dialect)
-    if type(node) is Module and spelling.rearranged is not None:
-        node = spelling.rearranged(node)
-    printer = Printer(spelling, node, width, kept)
     whole = not fragment and type(node) in (PrimFunc, GraphFunc, Module)
     with recursion_room():
         try:
+            if type(node) is Module and spelling.rearranged is not None:
+                node = spelling.rearranged(node)
+            printer = Printer(spelling, node, width, kept)
             if whole:
                 file_text(printer, node, header)  # type: ignore[arg-type]
             else:
                 _fragment(printer, node)
         except Exception:
-            for one in node if isinstance(node, tuple) else (node,):
-                refuse_wrong_fields(one)
+            refuse_wrong_fields(node)
             raise
         lines = shallow(printer.out, len(TAB), whole)
         if max(map(len, lines), default=0) > width or not all(map(str.isascii, lines)):

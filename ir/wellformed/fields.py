@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..check import check_fields
 from ..diagnostic import Diagnostic, DiagnosticError, error
@@ -18,11 +19,11 @@ from ..span import Span
 from .signature import bad_constant
 
 
-def wrong_fields(root: Node) -> list[Diagnostic]:
+def wrong_fields(*roots: Node) -> list[Diagnostic]:
     """A diagnostic for every node with such a field, at the place of the node or of what it stands in."""
     found = []
     seen: set[int] = set()
-    stack: list[tuple[Node, Span | None]] = [(root, None)]
+    stack: list[tuple[Node, Span | None]] = [(root, None) for root in reversed(roots)]
     while stack:
         node, place = stack.pop()
         if id(node) in seen:
@@ -47,19 +48,21 @@ def _wrong(node: Node) -> str | None:
 
 
 @contextmanager
-def telling_wrong_fields(root: Node) -> Iterator[None]:
-    """While something is made of a program: where that fails with such fields in it, they are what is told."""
+def telling_wrong_fields(*programs: Any) -> Iterator[None]:
+    """While something is made of programs: where that fails with such fields in one, they are what is told."""
     try:
         yield
     except DiagnosticError:
         raise
     except Exception:
-        refuse_wrong_fields(root)
+        refuse_wrong_fields(*programs)
         raise
 
 
-def refuse_wrong_fields(root: Node) -> None:
-    """Raise DiagnosticError where there are such fields: called where the program could not be read, to say why."""
-    found = wrong_fields(root)
+def refuse_wrong_fields(*programs: Any) -> None:
+    """Raise DiagnosticError where there are such fields in programs, which are nodes, bodies or attributes: called
+    where they could not be read, to say why."""
+    parts = [one for each in programs for one in (each if isinstance(each, tuple) else (each,))]
+    found = wrong_fields(*(one for one in parts if isinstance(one, Node)))
     if found:
         raise DiagnosticError(found) from None

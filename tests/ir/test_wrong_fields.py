@@ -13,8 +13,20 @@ from helpers.script import function
 from msgspec.structs import force_setattr
 
 import tirscript
-from tirscript.ir import Const, DiagnosticError, Evaluate, Module, PrimFunc, const, dtype, get_op, verify
-from tirscript.ir.graph import GraphBind, GraphVar, TensorType
+from tirscript.ir import (
+    Const,
+    DiagnosticError,
+    Evaluate,
+    Module,
+    PrimFunc,
+    const,
+    dtype,
+    get_op,
+    structural_equal,
+    structural_hash,
+    verify,
+)
+from tirscript.ir.graph import GraphBind, GraphFunc, GraphVar, TensorType
 from tirscript.passes import get_pass
 from tirscript.script import parse
 
@@ -92,6 +104,23 @@ def test_what_a_field_takes_is_said_at_its_place() -> None:
     (each,) = verify(func)
     assert each.message.startswith("For.body takes a tuple of statements (Stmt), not None")
     assert each.span is func.body[0].span
+
+
+def test_comparing_and_printing_for_tvm_tell() -> None:
+    def module() -> Module:
+        made = parse(MODULE)
+        assert isinstance(made, Module) and isinstance(made["main"], GraphFunc)
+        force_setattr(made["main"].params[0].type, "shape", {"a": 1})
+        return made
+
+    one, other = module(), module()
+    for tell in (
+        lambda: one.script(dialect="tvm"),
+        lambda: tirscript.printer.diff(one, other),
+        lambda: structural_equal(one, other),
+    ):
+        assert set(codes(tell)) == {"T210"}
+    assert codes(lambda: structural_hash(broken("op", {}, lambda func: store(func).value))) == ["T210"]
 
 
 def test_passes_and_the_interpreter_tell() -> None:
