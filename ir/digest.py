@@ -12,6 +12,7 @@ from .dtype import DType
 from .equal import _defined
 from .node import Node, shape_of
 from .op import Op
+from .rewrite import MANY, refuse_too_large
 
 # a plain value as bytes; each begins with a letter of its own and tells its length, so that no two sequences are alike
 _SPELLINGS: dict[type, Callable[[Any], str]] = {
@@ -47,7 +48,7 @@ def _spelled(root: Node) -> list[str]:
     out: list[str] = []
     stack: list[Any] = [root]
     numbers: dict[int, int] = {}  # of what is defined, in the order of first meeting; 0 before that
-    count = 0
+    count, most = 0, MANY
     while stack:
         node = stack.pop()
         cls: Any = type(node)
@@ -63,6 +64,9 @@ def _spelled(root: Node) -> list[str]:
             else:
                 out.append(_plain(node))
             continue
+        if len(out) > most:
+            refuse_too_large(root)
+            most *= 4
         shape = shape_of(cls)
         if shape.binder:
             number = numbers.get(id(node))

@@ -13,6 +13,7 @@ from .align import pairs
 from .check import public
 from .module import Module
 from .node import NO_ATTRS, Attrs, Node, Shape, recursion_room, shape_of
+from .rewrite import MANY, refuse_too_large
 from .span import Span
 from .stmt import Stmt
 
@@ -45,24 +46,24 @@ class Difference(Struct, frozen=True, eq=False):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _telling_wrong_fields(function: F) -> F:
-    """Where programs cannot be compared since nodes made by hand hold something else than they declare, say that."""
+def _telling_unreadable(function: F) -> F:
+    """Where programs cannot be compared since nodes made by hand are not what they declare or have no end, say that."""
 
     @wraps(function)
     def compared(*programs: Any, **options: Any) -> Any:
         try:
             return function(*programs, **options)
         except Exception:
-            from .wellformed.fields import refuse_wrong_fields
+            from .wellformed.fields import refuse_unreadable
 
-            refuse_wrong_fields(*programs, *options.values())
+            refuse_unreadable(*programs, *options.values())
             raise
 
     return compared  # type: ignore[return-value]
 
 
 @public
-@_telling_wrong_fields
+@_telling_unreadable
 def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> bool:
     """Whether two programs are the same up to the names of what they define.
 
@@ -70,7 +71,7 @@ def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> 
     docstrings do not count.
     """
     with recursion_room():
-        return _same(a, b, {}, _Names(map_free_vars, _ALPHA))
+        return _same(a, b, {}, _Names(map_free_vars, _ALPHA, (a, b)))
 
 
 def exactly_equal(a: Any, b: Any) -> bool:
@@ -100,10 +101,12 @@ _ALPHA, _EXACT = _Table(True), _Table(False)
 class _Names:
     """What right names were taken, whether free names may be mapped, and the comparisons by class."""
 
-    __slots__ = ("backward", "free", "table")
+    __slots__ = ("backward", "free", "left", "programs", "table")
 
-    def __init__(self, free: bool, table: _Table) -> None:
+    def __init__(self, free: bool, table: _Table, programs: tuple[Any, ...] = ()) -> None:
         self.backward: set[int] = set()
+        self.programs = programs
+        self.left = MANY  # uses of names, behind which the programs are measured
         self.free = free
         self.table = table
 
@@ -122,6 +125,9 @@ def _binder(fields: Comparison) -> Comparison:
     """Of a variable or buffer: one that was defined stands for its counterpart, another only for itself."""
 
     def binder(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        names.left -= 1
+        if not names.left:
+            refuse_too_large(names.programs)
         known = forward.get(id(x))
         if known is not None:
             return known is y
@@ -286,9 +292,12 @@ def same_value(p: Any, q: Any) -> bool:
 
 
 @public
-@_telling_wrong_fields
+@_telling_unreadable
 def differences(a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100) -> list[Difference]:
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
+    from .wellformed.size import refuse_endless
+
+    refuse_endless(a, b)
     found: list[Difference] = []
     with recursion_room():
         _Explainer(found, map_free_vars, limit).compare(a, b, None)
@@ -502,7 +511,7 @@ def _upper_hash(node: Any, depth: int) -> int:
     return hash(tuple(parts))
 
 
-@_telling_wrong_fields
+@_telling_unreadable
 def structural_hash(node: Any) -> int:
     """A hash that agrees with `structural_equal`: the same for programs that differ in names only."""
     return hash(tuple(_tokens(node, alpha=True)))
@@ -513,7 +522,7 @@ def _tokens(root: Any, *, alpha: bool) -> list[Any]:
     out: list[Any] = []
     stack: list[Any] = [root]
     numbers: dict[int, int | None] = {}  # of what is defined, in the order of first meeting
-    count = 0
+    count, most = 0, MANY
     while stack:
         node = stack.pop()
         cls: Any = type(node)
@@ -529,6 +538,9 @@ def _tokens(root: Any, *, alpha: bool) -> list[Any]:
                 out.append(_plain_token(node))
             continue
         binder, scalars, get, defines = _hash_plan(cls)
+        if len(out) > most:
+            refuse_too_large(root)
+            most *= 4
         out.append(cls)
         if binder:
             number = numbers.get(id(node), 0)

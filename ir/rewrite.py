@@ -58,6 +58,7 @@ def _walk(root: Any, kept: dict[int, list[Any]] | None) -> Iterator[Node]:
     """The nodes of `walk`, which are kept when they are all there."""
     stack: list[Any] = list(reversed(root)) if isinstance(root, tuple) else [root]
     seen: set[int] = set()
+    count = 0
     nodes: list[Any] = []
     while stack:
         node = stack.pop()
@@ -74,6 +75,9 @@ def _walk(root: Any, kept: dict[int, list[Any]] | None) -> Iterator[Node]:
             if id(node) in seen:
                 continue
             seen.add(id(node))
+        count += 1
+        if count == MANY:
+            refuse_too_large(root)
         for get, many in fields:
             value = get(node)
             if value is None:
@@ -89,6 +93,14 @@ def _walk(root: Any, kept: dict[int, list[Any]] | None) -> Iterator[Node]:
         _walks.keep(root, nodes)
 
 
+def refuse_too_large(root: Any) -> None:
+    """Raise DiagnosticError where a program that was walked for long has few nodes, which stand for too many."""
+    from .wellformed.size import refuse_too_large
+
+    refuse_too_large(root)
+
+
+MANY = 1 << 20  # parts of a program that are met before it is measured
 # walks of fewer nodes are not kept; all are forgotten where they come to MOST
 LEAST, MOST = 12, 100_000
 

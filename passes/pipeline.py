@@ -28,7 +28,8 @@ from tirscript.ir.graph import FunctionRef, GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.rewrite import rewrite, walk, walks_kept
-from tirscript.ir.wellformed.fields import refuse_wrong_fields
+from tirscript.ir.wellformed.fields import refuse_unreadable
+from tirscript.ir.wellformed.size import refuse_endless
 from tirscript.ir.words import documentation, words
 
 from .pipeline_text import entries_of, options_text
@@ -600,13 +601,14 @@ def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:
     what = f"{'module' if isinstance(program, Module) else 'function'} `{program.name}`"
     try:
         with walks_kept():
+            refuse_endless(program)
             _check_requirements(entry, program)
             result = entry.function(program, **options)
     except DiagnosticError as problem:
         note = f"in pass `{entry.name}` on {what}"
         raise DiagnosticError(_noted(one, note) for one in problem.diagnostics) from problem.__cause__
     except Exception as problem:
-        refuse_wrong_fields(program)
+        refuse_unreadable(program)
         message = f"pass `{entry.name}` failed on {what}: {type(problem).__name__}: {problem}"
         raise DiagnosticError([error("T499", message, program.span, hint=entry.fault)]) from problem
     if type(result) is not type(program):

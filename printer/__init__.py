@@ -12,7 +12,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
-from tirscript.ir.wellformed.fields import refuse_wrong_fields
+from tirscript.ir.wellformed.fields import refuse_unreadable
 
 from .constants import Constants
 from .core import Dialect, Printer, tirscript_dialect
@@ -76,7 +76,7 @@ def script(
             else:
                 _fragment(printer, node)
         except Exception:
-            refuse_wrong_fields(node)
+            refuse_unreadable(node)
             raise
         lines = shallow(printer.out, len(TAB), whole)
         if max(map(len, lines), default=0) > width or not all(map(str.isascii, lines)):

@@ -14,6 +14,7 @@ from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.span import Span
+from tirscript.ir.wellformed.size import refuse_too_large
 
 from .constants import Constants
 from .expr import EXPR_RULES, INDEX_RULES, OP_RULES, first_const, second_const
@@ -46,6 +47,9 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     rearranged: Callable[[Module], Module] | None = None  # the module that is written in place of one
 
 
+LONGEST = 1 << 20  # characters of an expression, or lines of a body, behind which what is printed is measured
+
+
 class Printer:
     """Collects logical lines in `out`; `get` finds the name of a binder by its id."""
 
@@ -65,12 +69,14 @@ class Printer:
         "indices",
         "let_names",
         "literal",
+        "longest",
         "loops",
         "module",
         "names",
         "of_blocks",
         "ops",
         "out",
+        "root",
         "second",
         "stmts",
         "width",
@@ -99,6 +105,8 @@ class Printer:
 
     def start(self, root: object, reserved: Iterable[str] = (), declared: Mapping[int, str] = NOTHING) -> None:
         """Forget all names: a function or fragment begins. `declared` are symbols that are named outside of it."""
+        self.root = root
+        self.longest = LONGEST
         self.names = Names(root, reserved)
         self.names.known.update(declared)
         self.get = self.names.known.get
@@ -114,6 +122,11 @@ class Printer:
         self.graph_uses: Counter[int] = Counter()  # how often each variable of the graph occurs, by its id
         self.graph_indent = ""  # of the statement of a graph function that is being printed
         self.called: set[str] = set()  # functions called by a bare name, which no variable may have
+
+    def measure(self) -> None:
+        """Refuse to print what has more parts than any text that is read: Python made few nodes, used many times."""
+        refuse_too_large(self.root)
+        self.longest *= 4
 
 
 def refuse(what: str, span: Span | None, hint: str | None = None) -> DiagnosticError:

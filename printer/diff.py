@@ -10,7 +10,7 @@ from tirscript.ir.check import public
 from tirscript.ir.expr import Var
 from tirscript.ir.node import Binder, Node, recursion_room, shape_of
 from tirscript.ir.rewrite import definitions, substitute
-from tirscript.ir.wellformed.fields import telling_wrong_fields
+from tirscript.ir.wellformed.fields import telling_unreadable
 
 
 @public
@@ -22,7 +22,7 @@ def diff(a: Node | tuple[Node, ...], b: Node | tuple[Node, ...], *, context: int
     """
     from . import script
 
-    with telling_wrong_fields(a, b), recursion_room():
+    with telling_unreadable(a, b), recursion_room():
         aligned = rename(b, counterparts(a, b))
     left, right = script(a, **options), script(aligned, **options)
     if left == right:

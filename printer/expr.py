@@ -77,7 +77,10 @@ def load(p: Printer, node: BufferLoad, prec: int) -> str:
     if len(indices) == 2:
         i, j = indices
         rules = p.indices
-        return f"{name}[{get(id(i)) or rules[type(i)](p, i, 0)}, {get(id(j)) or rules[type(j)](p, j, 0)}]"
+        text = f"{name}[{get(id(i)) or rules[type(i)](p, i, 0)}, {get(id(j)) or rules[type(j)](p, j, 0)}]"
+        if len(text) > p.longest:
+            p.measure()
+        return text
     return place(p, name, buffer, indices)
 
 
@@ -187,7 +190,10 @@ def call_function(p: Printer, node: CallFunction, prec: int) -> str:
 def call(p: Printer, node: Call, prec: int) -> str:
     """A call of an operator of the table, by the operator's own rule."""
     rule = p.ops[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    text: str = rule[0](p, node, prec, rule)
+    if len(text) > p.longest:
+        p.measure()
+    return text
 
 
 def _binary(p: Printer, node: Call, prec: int, rule: Any) -> str:

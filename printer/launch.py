@@ -21,8 +21,12 @@ def env_threads(p: Printer, func: PrimFunc, indent: str) -> bool:
     """Note what a function launches, and declare the threads that several statements launch; whether there are any."""
     first: dict[int, LaunchThread] = {}
     stack: list[tuple[Stmt, ...]] = [func.body]
+    bodies = 0
     while stack:
         stmts = stack.pop()
+        bodies += 1
+        if bodies > p.longest:
+            p.measure()
         if stmts and type(stmts[-1]) is LaunchThread:
             p.flat.add(id(stmts[-1]))
         for stmt in stmts:

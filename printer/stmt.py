@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 StmtRule = Callable[["Printer", Any, str], None]
 TAB = "    "
 _DEFINITIONS = (AllocBuffer, AllocateConst, DeclBuffer, MatchBuffer, Bind, ScalarDecl)
+MOST_LOOPS = 1000  # of one nest, behind which it is made sure that the nest has an end
 
 
 # --- bodies and trivia ------------------------------------------------------------------------------------------------
@@ -58,6 +59,8 @@ def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False)
     if not stmts:
         p.out.append(f"{indent}pass")
         return
+    if len(p.out) > p.longest:
+        p.measure()
     rules = p.stmts
     first = not headed
     for stmt in stmts:
@@ -151,6 +154,8 @@ def for_loop(p: Printer, node: For, indent: str) -> None:
             if below.var.dtype is not node.var.dtype or not _independent(below.stop, nest):
                 break
             nest.append(below)
+            if len(nest) == MOST_LOOPS:
+                p.measure()
             inner = below.body
         get, exprs = p.get, p.exprs
         stops = ", ".join([get(id(one.stop)) or exprs[type(one.stop)](p, one.stop, 0) for one in nest])

@@ -13,7 +13,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc
 from tirscript.ir.check import public
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.target import EXTERNAL
-from tirscript.ir.wellformed.fields import telling_wrong_fields
+from tirscript.ir.wellformed.fields import telling_unreadable
 
 __all__ = ["interpret"]
 
@@ -48,7 +48,7 @@ def interpret(x: Any, /, *args: Any, entry: str | None = None, max_steps: int | 
         if entry not in (None, name):
             raise TypeError(f"`{name}` is a function; `entry` names a function of a module")
     try:
-        with telling_wrong_fields(program):
+        with telling_unreadable(program):
             if isinstance(program, Module) and any(EXTERNAL in one.attrs for one in program.functions):
                 from ..runtime.library import linked
                 from .externals import external_functions

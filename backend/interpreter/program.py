@@ -26,6 +26,7 @@ from tirscript.ir import (
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
+from tirscript.ir.wellformed.size import refuse_endless
 from tirscript.ir.words import counted
 from tirscript.ir.written import noalias
 from tirscript.passes.lower.empty_reductions import init_empty_reductions
@@ -289,6 +290,7 @@ def program_of(x: PrimFunc | Module, counted: bool) -> Program:
     found = _programs.get(key)
     if found is not None and found[0] is x:
         return found[1]
+    refuse_endless(x)
     require_constants(x)
     require_computed(x, "T308")
     functions = x.functions if isinstance(x, Module) else (x,)

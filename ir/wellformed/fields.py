@@ -17,6 +17,7 @@ from ..node import Node
 from ..rewrite import children
 from ..span import Span
 from .signature import bad_constant
+from .size import refuse_too_large
 
 
 def wrong_fields(*roots: Node) -> list[Diagnostic]:
@@ -48,21 +49,22 @@ def _wrong(node: Node) -> str | None:
 
 
 @contextmanager
-def telling_wrong_fields(*programs: Any) -> Iterator[None]:
-    """While something is made of programs: where that fails with such fields in one, they are what is told."""
+def telling_unreadable(*programs: Any) -> Iterator[None]:
+    """While something is made of programs: where that fails since one cannot be read, that is what is told."""
     try:
         yield
     except DiagnosticError:
         raise
     except Exception:
-        refuse_wrong_fields(*programs)
+        refuse_unreadable(*programs)
         raise
 
 
-def refuse_wrong_fields(*programs: Any) -> None:
-    """Raise DiagnosticError where there are such fields in programs, which are nodes, bodies or attributes: called
-    where they could not be read, to say why."""
+def refuse_unreadable(*programs: Any) -> None:
+    """Raise DiagnosticError where there are such fields in programs, which are nodes, bodies or attributes, or where
+    they have no end: called where they could not be read, to say why."""
     parts = [one for each in programs for one in (each if isinstance(each, tuple) else (each,))]
     found = wrong_fields(*(one for one in parts if isinstance(one, Node)))
     if found:
         raise DiagnosticError(found) from None
+    refuse_too_large(*programs)

@@ -21,7 +21,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.node import CHECK, recursion_room
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import Block
-from tirscript.ir.wellformed.fields import refuse_wrong_fields
+from tirscript.ir.wellformed.fields import refuse_unreadable
 from tirscript.ir.words import counted, words
 
 from ..pipeline import REPORT
@@ -164,7 +164,7 @@ class Schedule:
                 self._trees[function] = Tree(before)
             if isinstance(problem, DiagnosticError) or not isinstance(problem, Exception):
                 raise
-            refuse_wrong_fields(before)
+            refuse_unreadable(before)
             message = f"schedule primitive `{entry.name}` failed: {type(problem).__name__}: {problem}"
             raise DiagnosticError([error("T499", message, notes=(f"{before}",), hint=REPORT)]) from problem
         self._renamed[function] = renamed

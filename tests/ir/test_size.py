@@ -1,0 +1,83 @@
+"""Programs whose few nodes stand for more than anything can read, or that hold themselves, end in a diagnostic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.nodes import F32, I32, ZERO, func, loop, n, store, x
+from msgspec.structs import force_setattr
+
+import tirscript
+from tirscript.ir import Call, DiagnosticError, Var, differences, free_vars, get_op, structural_equal, structural_hash
+from tirscript.ir.digest import structural_digest
+from tirscript.passes import get_pass
+
+
+def of_expressions() -> Any:
+    value: Any = x
+    for _ in range(60):
+        value = Call(op=get_op("add"), args=(value, value), dtype=F32)
+    return func(store(value))
+
+
+def of_statements() -> Any:
+    body: Any = (store(ZERO),)
+    for _ in range(60):
+        body = (loop(Var("i", I32), *body, *body),)
+    return func(*body)
+
+
+def in_itself() -> Any:
+    """A loop that is its own body."""
+    outer = loop(Var("i", I32), store(ZERO))
+    force_setattr(outer, "body", (outer,))
+    return func(outer)
+
+
+def an_operand_of_itself() -> Any:
+    value = Call(op=get_op("add"), args=(n, n), dtype=I32)
+    force_setattr(value, "args", (value, n))
+    return func(store(ZERO, value))
+
+
+ARRAYS = (np.zeros(16, "float32"), np.zeros((4, 4), "float32"), np.zeros(16, "int32"))
+READERS: dict[str, Callable[[Any, Any], object]] = {
+    "script": lambda one, other: one.script(),
+    "for TVM": lambda one, other: one.script(dialect="tvm"),
+    "a fragment": lambda one, other: tirscript.printer.script(one.body),
+    "diff": tirscript.printer.diff,
+    "equal": structural_equal,
+    "differences": differences,
+    "hash": lambda one, other: structural_hash(one),
+    "digest": lambda one, other: structural_digest(one),
+    "free variables": lambda one, other: free_vars(one),
+    "a pass": lambda one, other: get_pass("simplify")(one),
+    "interpret": lambda one, other: tirscript.interpret(one, *ARRAYS, 1, 2, 1.0, np.zeros(4)),
+    "build": lambda one, other: tirscript.build(one),
+}
+BOUNDS = ("ir.rewrite.MANY", "ir.equal.MANY", "ir.digest.MANY", "ir.wellformed.size.MOST", "printer.core.LONGEST")
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (of_expressions, "has over 2,048 parts, of which those that are used several times count as often"),
+        (of_statements, "has over 2,048 parts, of which those that are used several times count as often"),
+        (in_itself, "has no end: a node in it holds itself"),
+        (an_operand_of_itself, "has no end: a node in it holds itself"),
+    ],
+)
+def test_they_are_refused(make: Callable[[], Any], words: str, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound in BOUNDS:
+        module, _, name = f"tirscript.{bound}".rpartition(".")
+        monkeypatch.setattr(sys.modules[module], name, 2048)
+    one, other = make(), make()
+    with pytest.raises(DiagnosticError) as caught:
+        READERS[reader](one, other)
+    (found,) = caught.value.diagnostics
+    assert found.code == "T004" and found.message.endswith(words), found.message
