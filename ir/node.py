@@ -115,6 +115,11 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
 
         return exact_hash(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .flat import flattened, restored
+
+        return restored, (flattened(self),)
+
     def replace(self, **fields: Any) -> typing.Self:
         """A copy with some fields changed; span and trivia stay."""
         try:

@@ -7,8 +7,10 @@ import pickle
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr
 
 import tirscript.ir as ir
+from tests.helpers.nodes import func, loop, n, store
 from tests.helpers.script import function
 from tirscript.ir import (
     Attrs,
@@ -16,6 +18,7 @@ from tirscript.ir import (
     BufferLoad,
     Call,
     Const,
+    DiagnosticError,
     Module,
     Node,
     PrimFunc,
@@ -80,6 +83,38 @@ def test_copies_keep_who_is_who(how: Any) -> None:
     assert all(call.dtype is ir.dtype(call.dtype.name) for call in calls)
     assert g.span is not None
     assert str(g.span) == str(f.span)
+
+
+HOW = {"deepcopy": copy.deepcopy, "pickle": lambda f: pickle.loads(pickle.dumps(f))}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_deep_programs_are_copied(how: str) -> None:
+    """Sums and bodies are nodes in one another; Python goes down a few hundred only."""
+    value: Any = n
+    for _ in range(20_000):
+        value = Call(op=get_op("add"), args=(value, n), dtype=n.dtype)
+    body: Any = store(value)
+    for _ in range(500):
+        body = loop(Var("i", n.dtype), body)
+    one = func(body)
+    other = HOW[how](one)
+    assert structural_equal(one, other) and not structural_equal(one, func(loop(Var("i", n.dtype), body)))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_what_is_shared_is_copied_once(how: str) -> None:
+    value: Any = n
+    for _ in range(60):
+        value = Call(op=get_op("add"), args=(value, value), dtype=n.dtype)
+    copied = HOW[how](value)
+    assert copied.args[0] is copied.args[1]
+    var, other = HOW[how]((n, store(n)))
+    assert other.value is var
+    value = Call(op=get_op("add"), args=(n, n), dtype=n.dtype)
+    force_setattr(value, "args", (value, n))
+    with pytest.raises(DiagnosticError, match="has no end"):
+        HOW[how](value)
 
 
 def test_shown() -> None:
