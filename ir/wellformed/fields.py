@@ -45,6 +45,9 @@ def _wrong(node: Node) -> str | None:
         check_fields(node)
     except TypeError as problem:
         return str(problem)
+    except Exception as problem:  # raised by what the field holds, when it is asked how long it is
+        kind = type(node).__name__
+        return f"a field of this {kind} holds an object that raises {type(problem).__name__} when it is looked at"
     return bad_constant(node) if type(node) is Const else None
 
 

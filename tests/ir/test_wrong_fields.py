@@ -123,6 +123,20 @@ def test_comparing_and_printing_for_tvm_tell() -> None:
     assert codes(lambda: structural_hash(broken("op", {}, lambda func: store(func).value))) == ["T210"]
 
 
+class Refusing(tuple[Any, ...]):
+    def _refuse(self) -> Any:
+        raise RuntimeError("refused")
+
+    __len__ = __iter__ = _refuse
+
+
+@pytest.mark.parametrize("field", ["value", "indices"])
+def test_objects_that_raise_when_they_are_looked_at(field: str) -> None:
+    func = broken(field, Refusing((1,)), store)
+    assert codes(func.script) == codes(lambda: tirscript.build(func)) == ["T210"]
+    assert [each.code for each in verify(func)] == ["T210"]
+
+
 def test_passes_and_the_interpreter_tell() -> None:
     def data() -> Any:
         return np.zeros(16, "float32")
