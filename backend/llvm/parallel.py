@@ -39,6 +39,7 @@ WORK = 10_000.0  # the least that is worth a thread, in the unit of parallel_cos
 ROUSE = 8 * WORK  # the least that is worth to wake a thread
 UNIT = 256  # iterations: a part of a small loop begins where vectors and cache lines do
 UNROLLED = 128  # iterations that loops inside may have for LLVM to unroll them and vectorize what is around
+NATURAL = f"range(i64 0, {-1 << 63})"  # else LLVM fears that addresses wrap around, and gathers what lies in a row
 _LOOSE = frozenset(("fast", "reassoc", "arcp", "afn"))  # flags by which vectors may differ from scalars
 
 
@@ -64,7 +65,7 @@ def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
     if needs_order(stmt, g.func):
         return False
     rouse = _iterations(g, cost, ROUSE) if asked is None else 0
-    _Part(g, stmt, step).write((str(grain), str(unit), str(rouse)), count)
+    _Part(g, stmt, step).write(str(grain), unit, str(rouse), count)
     return True
 
 
@@ -196,16 +197,16 @@ class _Part:
             limit = Limit(base, size, limit.owner)
         return Place(data, dims, strides, offset, at.align, at.root, limit)
 
-    def write(self, split: tuple[str, str, str], count: int | None) -> None:
-        """The functions, and the call; `split` is grain, unit and rouse of the pool."""
+    def write(self, grain: str, unit: int, rouse: str, count: int | None) -> None:
+        """The functions, and the call; `grain`, `unit` and `rouse` are those of the pool."""
         g, b, state = self.g, self.g.b, self.g.state
         start = g.wide(self.stmt.start)
         number = str(count) if count is not None else self.count(start)
-        fails = self.body(start) or bool(self.part.b.prologue)
+        fails = self.body(start, unit) or bool(self.part.b.prologue)
         values = list(self.captured.values())
         symbol, position = state.symbols[g.func.name], len(state.text.functions)
         part, run = (f'@"{symbol}.{what}.{position}"' for what in ("part", "run"))
-        head = ["i64 %begin", "i64 %end", "ptr noalias %error", "ptr %failed", "i32 %number"]
+        head = [f"i64 {NATURAL} %begin", f"i64 {NATURAL} %end", "ptr noalias %error", "ptr %failed", "i32 %number"]
         private = self.disjoint(values)
         head += [f"{value.kind}{' noalias' if value.outer in private else ''} {value.inner}" for value in values]
         state.text.functions.append(
@@ -219,7 +220,7 @@ class _Part:
             b.do(f"store {value.kind} {value.outer}, ptr {where}, align 8")
         g.state.externs.setdefault(PARALLEL, None)
         pool = b.module.declare(PARALLEL, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"])
-        args = [("ptr", run), ("ptr", closure), ("i64", number), *(("i64", size) for size in split)]
+        args = [("ptr", run), ("ptr", closure), ("i64", number), ("i64", grain), ("i64", str(unit)), ("i64", rouse)]
         status = b.call("i32", pool, [*args, ("ptr", "%error")])
         if fails:
             g.passes(status)
@@ -234,16 +235,18 @@ class _Part:
             distance = b.op(f"udiv i64 {b.op(f'add i64 {distance}, {abs(step) - 1}')}, {abs(step)}")
         return b.select(some, "i64", distance, "0")
 
-    def body(self, start: str) -> bool:
-        """The loop over the iterations of a part; whether it can fail."""
+    def body(self, start: str, unit: int) -> bool:
+        """The loop over the iterations of a part, which begins at a multiple of `unit`; whether it can fail."""
         part, b, var = self.part, self.part.b, self.stmt.var
         first = self.capture("i64", start)
         begin, going, after, end = b.block("loop"), b.block("go"), b.block("next"), b.block("done")
-        b.branch(b.op("icmp ult i64 %begin, %end"), begin, end)
+        # the bits that are zero tell LLVM what `i % 4` is of vectors
+        origin = "%begin" if unit == 1 else b.op(f"and i64 %begin, {-unit}", "origin")
+        b.branch(b.op(f"icmp ult i64 {origin}, %end"), begin, end)
         entered = b.label
         b.start(begin)
         at, following = b.name("at"), b.name("at_next")
-        b.lines.append(f"  {at} = phi i64 [%begin, %{entered}], [{following}, %{after}]")
+        b.lines.append(f"  {at} = phi i64 [{origin}, %{entered}], [{following}, %{after}]")
         look = len(b.lines)
         b.start(going)
         moved = at if self.step == 1 else b.op(f"mul nsw i64 {at}, {self.step}")
@@ -292,7 +295,11 @@ class _Part:
         """The function that the pool calls."""
         b = self.g.another().b
         given = [("i64", "%begin"), ("i64", "%end"), ("ptr", "%error"), ("ptr", "%failed"), ("i32", "%number")]
-        head = ", ".join(["ptr noalias %closure", *(f"{kind} {name}" for kind, name in given)])
+        # what the parameters of the part promise is forgotten where LLVM inlines it
+        words = [f"{kind} {NATURAL}" if kind == "i64" else kind for kind, _ in given]
+        head = ", ".join(
+            ["ptr noalias %closure", *(f"{word} {name}" for word, (_, name) in zip(words, given, strict=True))]
+        )
         for value, slot in zip(values, slots, strict=True):
             where = b.op(f"getelementptr inbounds i64, ptr %closure, i64 {slot}")
             given.append((value.kind, b.op(f"load {value.kind}, ptr {where}, align 8")))

@@ -46,6 +46,23 @@ def test_the_inner_loop_of_a_matmul_is_vector_code(shape: str) -> None:
     assert "fma" not in text  # nothing is contracted unless it is asked for
 
 
+@pytest.mark.parametrize("kind", ["range", "T.parallel"])
+def test_threads_read_at_a_distance_as_one_does(kind: str) -> None:
+    """A part begins at no negative number: rows of eight at a distance of three are loaded whole, and shuffled."""
+    body = f"for i in {kind}(n):\n    Y[i] = 0.0\n    for k in range(8):\n        Y[i] += X[i * 3 + k] * W[k]"
+    params = 'X: T.Buffer(("n * 3 + 7",), "float32"), W: T.Buffer((8,), "float32"), Y: T.Buffer(("n",), "float32")'
+    text = emit_ir(function(body, params))
+    assert f"load <{3 * LANES} x float>" in text and "masked.gather" not in text
+
+
+@pytest.mark.parametrize("kind", ["range", "T.parallel"])
+def test_threads_know_the_rest_of_their_first_iteration(kind: str) -> None:
+    """It is a multiple of 256, so the 32 bits of a word are shifted out of one, which is loaded once."""
+    body = f"for i in {kind}(n * 32):\n    B[i] = T.cast(A[i // 32] >> T.cast(i % 32, 'uint32') & T.uint32(1), 'uint8')"
+    text = emit_ir(function(body, 'A: T.Buffer(("n",), "uint32"), B: T.Buffer(("n * 32",), "uint8")'))
+    assert "masked.gather" not in text and vector_ops(text, "lshr")
+
+
 def test_flat_indices_of_constant_ranges_are_vector_code() -> None:
     """What flattening makes of `A[i, j]`: int32 arithmetic, proved not to wrap."""
     body = "for i, j in T.grid(100, 128):\n    B[i * 128 + j] = A[i * 128 + j] * T.float32(2)"
