@@ -78,7 +78,7 @@ def _gathered(nest: For, pays: Callable[[For], bool], ordered: bool) -> For:
     places = _places(store, loops)
     if places is None:
         return nest
-    if _goes_along(store, loops[-1], places):
+    if _goes_along(store, loops[-1], places) or _goes_once(store, loops):
         return nest
     kept = [_known(one, places) for one in asked]
     if not all(_is_inside(place, loops, kept) for place in places):
@@ -162,6 +162,23 @@ def _goes_along(store: BufferStore, inner: For, places: list[_Place]) -> bool:
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
     moved = [load for load in loads if any(uses(load.indices, var) for var in gone)]
     return all(uses(load.indices, var) for load in moved for var in others)
+
+
+def _goes_once(store: BufferStore, loops: list[For]) -> bool:
+    """Whether no two iterations of the loops that the indices are made of add to one element, nor read the same, as
+    those of `y[i * 8 + k] += A[i, j, k] * x[c[i, j, k]]` with eight of `k`: a gather would only ask."""
+    extents = {loop.var: _extent(loop) for loop in loops}
+    mine: list[Var] = []
+    for index in store.indices:
+        parts = {loop.var: abs(factor) for loop in loops if (factor := linear(index).terms.get(loop.var))}
+        reach = 0
+        for var, factor in sorted(parts.items(), key=lambda one: one[1]):
+            if factor <= reach:
+                return False
+            reach += factor * (extents[var] - 1)
+        mine += parts
+    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    return all(uses(load.indices, var) for load in loads for var in mine)
 
 
 def _extent(loop: For) -> int:

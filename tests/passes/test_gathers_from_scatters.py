@@ -123,3 +123,18 @@ def main(X: T.Buffer((3, 16)), W: T.Buffer((3, 8, 4)), Y: T.Buffer((8, 33), "flo
         Y[f, x * 2 + k] += X[c, x] * W[c, f, k]
 """)
     assert "x * 2" in with_blocks(func).script()
+
+
+def test_sums_of_elements_of_their_own_stay() -> None:
+    """No two slices add to one element, and each reads its own: a gather would look for the one that does."""
+    func = parse("""
+@T.prim_func
+def main(V: T.Buffer((5, 9, 8)), at: T.Buffer((5, 9, 8), "int32"), x: T.Buffer((40,)), Y: T.Buffer((40,))):
+    for s in range(5):
+        for r in range(8):
+            Y[s * 8 + r] = 0.0
+        for j, r in T.grid(9, 8):
+            Y[s * 8 + r] += V[s, j, r] * x[at[s, j, r]]
+""")
+    assert isinstance(func, PrimFunc)
+    assert "//" not in with_blocks(func).script()
