@@ -23,6 +23,7 @@ from .groups import groups
 from .histograms import private_copies
 from .nests import Nest
 from .operands import operands_apart
+from .periods import periods
 from .reductions import extreme_lanes, lanes_apart
 from .scans import pieces
 from .streams import past_caches
@@ -36,6 +37,7 @@ from .work import Work
 RULES: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
     tile_product,
+    periods,
     byte_lanes,
     byte_windows,
     words,
@@ -66,6 +68,7 @@ RULES: tuple[Callable[[Work, Nest], object], ...] = (
 # those that need no numbers of iterations
 SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     rows,
+    periods,
     byte_lanes,
     words,
     contraction,
