@@ -106,9 +106,14 @@ def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
     x = floats(node)
     rows, columns = node.shape(x, 2)
     width = dims.number(columns)
+    if width is None:
+        name = next((one.name for one in node.importer.graph.input), "x")
+        hint = f"say the shapes of the inputs of the model to `from_onnx`, such as `shapes={{{name!r}: (None, 8)}}`"
+        raise node.wrong(f"the number of columns of its input, `{dims.text(columns)}`, is not known", hint)
     nodes = _Nodes(node)
-    if width is None or (nodes.feature[~nodes.leaf] >= width).any() or (nodes.feature < 0).any():
-        raise node.wrong(f"its nodes have features beyond the {dims.text(columns)} columns of its input")
+    used = nodes.feature[~nodes.leaf]  # leaves have any number there, of scikit-learn -2
+    if ((used < 0) | (used >= width)).any():
+        raise node.wrong(f"its nodes have features beyond the {width} columns of its input")
     feature = np.where(nodes.leaf, 0, nodes.feature).astype(np.int32)
     if len(feature) * targets > MOST:
         raise node.wrong(f"its {len(feature)} nodes and {targets} targets are more than is supported")

@@ -63,10 +63,10 @@ def forest(
     }
 
 
-def model_of(op: str, attrs: dict[str, Any]) -> Any:
+def model_of(op: str, attrs: dict[str, Any], columns: int | None = COLUMNS) -> Any:
     outputs = {"y": 1} if op == "TreeEnsembleRegressor" else {"label": 7, "scores": 1}
     node = helper.make_node(op, ["x"], list(outputs), domain=DOMAIN, **attrs)
-    given = [helper.make_tensor_value_info("x", 1, ["n", COLUMNS])]
+    given = [helper.make_tensor_value_info("x", 1, ["n", columns])]
     results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
     versions = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 3)]
     return helper.make_model(helper.make_graph([node], "g", given, results), opset_imports=versions, ir_version=8)
@@ -142,6 +142,7 @@ STUMP = {
         ({"nodes_falsenodeids": [1, 0, 0]}, "one is reached on two ways"),
         ({"nodes_falsenodeids": [0, 0, 0]}, "go round in a circle"),
         ({"nodes_featureids": [4, 0, 0]}, "features beyond the 4 columns of its input"),
+        ({"nodes_featureids": [-1, 0, 0]}, "features beyond the 4 columns of its input"),
         ({"nodes_values": [0.5]}, "`nodes_values` has 1 entries, and it has 3 nodes"),
         ({"nodes_nodeids": [0, 1, 1]}, "two of its nodes have one number"),
         ({"nodes_modes": ["BRANCH_IN", "LEAF", "LEAF"]}, "its nodes are of the modes BRANCH_IN"),
@@ -155,6 +156,21 @@ STUMP = {
 def test_what_is_not_supported(change: dict[str, Any], words: str) -> None:
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(model_of("TreeEnsembleRegressor", {**STUMP, **change}))
+
+
+def test_columns_that_only_the_caller_knows() -> None:
+    model = model_of("TreeEnsembleRegressor", STUMP, None)
+    with pytest.raises(DiagnosticError, match="the number of columns of its input, `x_1`, is not known") as caught:
+        tirscript.from_onnx(model)
+    assert "`shapes={'x': (None, 8)}`" in str(caught.value)
+    found = tirscript.interpret(tirscript.from_onnx(model, shapes={"x": (None, COLUMNS)}), rows())
+    np.testing.assert_array_equal(found[:, 0], np.where(rows()[:, 1] <= 0.5, 1, 2))
+
+
+def test_what_leaves_have_for_a_feature_is_not_looked_at() -> None:
+    for other in (-2, 1000):
+        attrs = {**STUMP, "nodes_featureids": [1, other, other]}
+        assert_as_onnxruntime("TreeEnsembleRegressor", attrs, rows(), native=True)
 
 
 def test_classes_that_are_not_supported() -> None:
