@@ -27,15 +27,16 @@ class Forest(Struct, frozen=True):
     kind: ClassVar[str] = "Trees"
 
     def functions(self, name: str) -> tuple[PrimFunc, ...]:
-        """The function: of rows, and for nodes their features, values, successors, where nan goes, the roots, and what
-        a leaf adds to each target."""
+        """The function: of rows, and for nodes their features, values, successors, with `missing` where nan goes, the
+        roots, and what a leaf adds to each target."""
         from ..entry import parse
 
         rows = f'"{self.rows}"' if isinstance(self.rows, str) else self.rows
         element = "x[i, feature[at]]"
-        condition = f"{element} {self.comparison} value[at]"
+        condition, nan = f"{element} {self.comparison} value[at]", ""
         if self.missing:
             condition = f"({condition}) or (T.isnan({element}) and nan[at] != 0)"
+            nan = f'nan: T.Buffer(({self.nodes},), "int32"),'
         found = parse(
             f"""
 @I.ir_module
@@ -47,7 +48,7 @@ class Trees:
         value: T.Buffer(({self.nodes},), "float32"),
         yes: T.Buffer(({self.nodes},), "int32"),
         no: T.Buffer(({self.nodes},), "int32"),
-        nan: T.Buffer(({self.nodes},), "int32"),
+        {nan}
         root: T.Buffer(({self.trees},), "int32"),
         weight: T.Buffer(({self.nodes}, {self.targets}), "float32"),
         total: T.Buffer(({rows}, {self.targets}), "float32"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import dtype
 from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, OpCall, TensorType, TupleExpr
@@ -26,6 +24,8 @@ class _Nodes:
     """The nodes of all trees as arrays, and their roots."""
 
     def __init__(self, node: Node) -> None:
+        import numpy as np
+
         self.node = node
         self.trees = self.listed("nodes_treeids")
         ids = self.listed("nodes_nodeids")
@@ -83,6 +83,8 @@ class _Nodes:
 
     def rooted(self) -> list[int]:
         """The root of each tree, from which all its nodes are reached on one way."""
+        import numpy as np
+
         branches = np.flatnonzero(~self.leaf)
         children = [int(side[at]) for at in branches for side in (self.yes, self.no)]
         below = set(children)
@@ -101,11 +103,13 @@ class _Nodes:
 
 def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
     """What the leaves add up to for each target or class: `kind` is the beginning of their attributes."""
+    import numpy as np
+
     if "nodes_values_as_tensor" in node.attrs or str(node.dtype(node.tensor(0))) == "float64":
         raise node.wrong("it is computed in float64, which is not supported", "float32 is")
     x = floats(node)
     rows, columns = node.shape(x, 2)
-    width = dims.number(columns)
+    width, size = dims.number(columns), dims.number(rows)
     if width is None:
         name = next((one.name for one in node.importer.graph.input), "x")
         hint = f"say the shapes of the inputs of the model to `from_onnx`, such as `shapes={{{name!r}: (None, 8)}}`"
@@ -114,36 +118,17 @@ def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
     used = nodes.feature[~nodes.leaf]  # leaves have any number there, of scikit-learn -2
     if ((used < 0) | (used >= width)).any():
         raise node.wrong(f"its nodes have features beyond the {width} columns of its input")
-    feature = np.where(nodes.leaf, 0, nodes.feature).astype(np.int32)
-    if len(feature) * targets > MOST:
-        raise node.wrong(f"its {len(feature)} nodes and {targets} targets are more than is supported")
-    weight = np.zeros((len(feature), targets), np.float32)
-    what = "target" if kind == "target" else "class"
-    given = [node.attr(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids", "weights")]
-    if len({len(one) for one in given}) != 1:
-        raise node.wrong(f"its attributes `{kind}_...` are not of one length")
-    for tree, number, target, amount in zip(*given, strict=True):
-        if not 0 <= target < targets:
-            raise node.wrong(f"there is no {what} {target}: it has {targets}")
-        weight[nodes.place(tree, number), target] += np.float32(amount)
-    size = dims.number(rows)
-    forest = Forest(
-        "rows" if size is None else size,
-        width,
-        len(feature),
-        len(nodes.roots),
-        targets,
-        nodes.comparison,
-        bool(nodes.nan.any()),
-    )
+    missing = bool(nodes.nan.any())
+    count, trees = len(nodes.leaf), len(nodes.roots)
+    forest = Forest("rows" if size is None else size, width, count, trees, targets, nodes.comparison, missing)
     arrays = (
-        feature,
+        np.where(nodes.leaf, 0, nodes.feature).astype(np.int32),
         nodes.value,
         nodes.yes.astype(np.int32),
         nodes.no.astype(np.int32),
-        nodes.nan,
+        *((nodes.nan,) if missing else ()),
         np.asarray(nodes.roots, np.int32),
-        weight,
+        _weights(node, nodes, kind, targets),
     )
     args = TupleExpr((x, *(GraphConst(constant(np.ascontiguousarray(one))) for one in arrays)))
     kept = TensorType((rows, dims.dim(targets)), _FLOAT)
@@ -153,16 +138,58 @@ def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
     if aggregate not in ("SUM", "AVERAGE"):
         raise node.wrong(f"the aggregate function {aggregate} is not supported", "`SUM` and `AVERAGE` are")
     if aggregate == "AVERAGE":
-        found = node.op("divide", found, node.constant(float(len(nodes.roots)), _FLOAT))
+        found = node.op("divide", found, node.constant(float(trees), _FLOAT))
     return found
+
+
+def _weights(node: Node, nodes: _Nodes, kind: str, targets: int) -> Any:
+    """What each node adds to each target: the leaves say it in four attributes."""
+    import numpy as np
+
+    count, what = len(nodes.leaf), "target" if kind == "target" else "class"
+    if count * targets > MOST:
+        raise node.wrong(f"its {count} nodes and {targets} targets are more than is supported")
+    given = [node.attr(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids", "weights")]
+    if len({len(one) for one in given}) != 1:
+        raise node.wrong(f"its attributes `{kind}_...` are not of one length")
+    weight = np.zeros((count, targets), np.float32)
+    listed = np.zeros((count, targets), bool)
+    for tree, number, target, amount in zip(*given, strict=True):
+        if not 0 <= target < targets:
+            raise node.wrong(f"there is no {what} {target}: it has {targets}")
+        place = nodes.place(tree, number), target
+        if listed[place]:
+            raise node.wrong(f"the node {number} of the tree {tree} has two weights for the {what} {target}")
+        weight[place], listed[place] = amount, True
+    if kind == "class" and targets > 2:
+        _check_every_class(node, nodes, listed)
+    return weight
+
+
+def _check_every_class(node: Node, nodes: _Nodes, listed: Any) -> None:
+    """Refuse a class that rows have no score for, which is then no candidate: one of 0 is, and is the greatest where
+    others are below it."""
+    import numpy as np
+
+    if node.attr("base_values", []) or min(node.attr("class_weights", []), default=0) > 0:
+        return
+    trees, tree = np.unique(nodes.trees, return_inverse=True)
+    lacking = np.zeros((len(trees), listed.shape[1]), bool)
+    np.logical_or.at(lacking, tree[nodes.leaf], ~listed[nodes.leaf])
+    without = np.flatnonzero(lacking.all(axis=0))
+    if len(without):
+        hint = "a tree whose leaves all have a weight for it is enough, and so are `base_values`"
+        raise node.wrong(f"the class {without[0]} has no score for some rows, which is not supported", hint)
 
 
 def _with_base(node: Node, found: GraphExpr, count: int) -> GraphExpr:
     """Sums with the values that they begin from."""
+    import numpy as np
+
     base = node.attr("base_values", [])
     if not base:
         return found
-    if len(base) not in (1, count):
+    if len(base) != count:
         raise node.wrong(f"its attribute `base_values` has {len(base)} numbers, not {count}")
     return node.op("add", found, GraphConst(constant(np.asarray(base, np.float32))))
 
@@ -196,6 +223,8 @@ def tree_ensemble_classifier(node: Node) -> tuple[GraphExpr, ...]:
     labels = node.attr("classlabels_int64s", [])
     if not labels:
         raise node.wrong("the labels of its classes are text, which is not supported", "`classlabels_int64s` are")
+    import numpy as np
+
     count = len(labels)
     scores = _totals(node, "class", count)
     names = GraphConst(constant(np.asarray(labels, np.int64)))
@@ -210,16 +239,16 @@ def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[Grap
     """Labels and scores of two classes by one score, that of the second, which is written as that of class 0: it is a
     probability where no leaf has less than 0. This is how onnxruntime reads what XGBoost and LightGBM are exported to.
     """
-    base, after = node.attr("base_values", []), str(node.attr("post_transform", "NONE"))
-    ids = {int(one) for one in node.attr("class_ids", [])}
-    if (
-        len(node.attr("classlabels_int64s", [])) != 2
-        or ids != {0}
-        or len(base) > 1
-        or after not in ("NONE", "LOGISTIC")
-    ):
-        hint = "one score, of class 0, is, with the transform `NONE` or `LOGISTIC`"
-        raise node.wrong("two classes with scores of their own are not supported", hint)
+    import numpy as np
+
+    after = str(node.attr("post_transform", "NONE"))
+    if len(node.attr("classlabels_int64s", [])) != 2:
+        raise node.wrong("it has one class, which is not supported", "two and more are")
+    if set(node.attr("class_ids", [])) != {0}:
+        raise node.wrong("two classes with scores of their own are not supported", "one score, of class 0, is")
+    if after not in ("NONE", "LOGISTIC"):
+        hint = "`NONE` and `LOGISTIC` are for two classes"
+        raise node.wrong(f"the transform {after} of one score is not supported", hint)
     zero = GraphConst(constant(np.array([0], np.int64)))
     score = _with_base(node, node.op("take", scores, zero, axis=1), 1)
     probable = min(node.attr("class_weights", [0.0])) >= 0

@@ -143,6 +143,9 @@ STUMP = {
         ({"nodes_falsenodeids": [0, 0, 0]}, "go round in a circle"),
         ({"nodes_featureids": [4, 0, 0]}, "features beyond the 4 columns of its input"),
         ({"nodes_featureids": [-1, 0, 0]}, "features beyond the 4 columns of its input"),
+        ({"target_nodeids": [1, 1]}, "the node 1 of the tree 0 has two weights for the target 0"),
+        ({"base_values": [1.0, 2.0]}, "`base_values` has 2 numbers, not 1"),
+        ({"n_targets": 3, "base_values": [1.0]}, "`base_values` has 1 numbers, not 3"),
         ({"nodes_values": [0.5]}, "`nodes_values` has 1 entries, and it has 3 nodes"),
         ({"nodes_nodeids": [0, 1, 1]}, "two of its nodes have one number"),
         ({"nodes_modes": ["BRANCH_IN", "LEAF", "LEAF"]}, "its nodes are of the modes BRANCH_IN"),
@@ -173,9 +176,36 @@ def test_what_leaves_have_for_a_feature_is_not_looked_at() -> None:
         assert_as_onnxruntime("TreeEnsembleRegressor", attrs, rows(), native=True)
 
 
-def test_classes_that_are_not_supported() -> None:
-    attrs = forest("class", ids=(0, 1))
-    with pytest.raises(DiagnosticError, match="two classes with scores of their own"):
-        tirscript.from_onnx(model_of("TreeEnsembleClassifier", {**attrs, "classlabels_int64s": [0, 1]}))
-    with pytest.raises(DiagnosticError, match="labels of its classes are text"):
-        tirscript.from_onnx(model_of("TreeEnsembleClassifier", {**attrs, "classlabels_strings": ["a", "b"]}))
+def test_a_function_has_a_tensor_for_what_is_missing_only_where_a_node_asks_for_it() -> None:
+    for missing in (False, True):
+        model = model_of("TreeEnsembleRegressor", forest("target", missing=missing))
+        assert ("nan: T.Buffer((" in str(tirscript.from_onnx(model))) is missing
+
+
+@pytest.mark.parametrize(
+    ("ids", "change", "words"),
+    [
+        ((0, 1), {"classlabels_int64s": [0, 1]}, "two classes with scores of their own"),
+        ((1,), {"classlabels_int64s": [0, 1]}, "two classes with scores of their own"),
+        ((0,), {"classlabels_int64s": [0]}, "it has one class, which is not supported"),
+        ((0,), {"classlabels_int64s": [0, 1], "post_transform": "SOFTMAX"}, "the transform SOFTMAX of one score"),
+        ((0,), {"classlabels_int64s": [0, 1], "base_values": [0.5, 0.5]}, "`base_values` has 2 numbers, not 1"),
+        ((0, 1), {"classlabels_strings": ["a", "b"]}, "labels of its classes are text"),
+        ((0, 2), {"classlabels_int64s": [0, 1, 2]}, "the class 1 has no score for some rows"),
+        ((0, 1), {"classlabels_int64s": [0, 1, 2]}, "the class 2 has no score for some rows"),
+    ],
+)
+def test_classes_that_are_not_supported(ids: tuple[int, ...], change: dict[str, Any], words: str) -> None:
+    with pytest.raises(DiagnosticError, match=words):
+        tirscript.from_onnx(model_of("TreeEnsembleClassifier", {**forest("class", ids=ids), **change}))
+
+
+def test_classes_without_scores_that_are_no_matter() -> None:
+    attrs = {**forest("class", ids=(0, 2), share=0.5), "classlabels_int64s": [4, 5, 6]}
+    assert_as_onnxruntime("TreeEnsembleClassifier", attrs, rows())
+    attrs = {**forest("class", ids=(0, 2)), "classlabels_int64s": [4, 5, 6], "base_values": [0.0, -0.5, 0.5]}
+    assert_as_onnxruntime("TreeEnsembleClassifier", attrs, rows())
+    # each leaf of a tree has a score of one class, as boosted trees have
+    attrs = forest("class", ids=(0,))
+    attrs = {**attrs, "class_ids": [tree % 3 for tree in attrs["class_treeids"]], "classlabels_int64s": [4, 5, 6]}
+    assert_as_onnxruntime("TreeEnsembleClassifier", attrs, rows())
