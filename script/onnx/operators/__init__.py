@@ -2,6 +2,7 @@
 
 from . import boxes as _boxes  # noqa: F401  (these fill the table)
 from . import elementwise as _elementwise  # noqa: F401
+from . import features as _features  # noqa: F401
 from . import image as _image  # noqa: F401
 from . import index as _index  # noqa: F401
 from . import integer as _integer  # noqa: F401

@@ -29,16 +29,21 @@ def floats(node: Node) -> GraphExpr:
     return x if node.dtype(x) is _FLOAT else node.op("astype", x, "float32")
 
 
-def _vector(node: Node, name: str, values: Sequence[float], count: int | None) -> GraphExpr:
-    """Numbers for the columns, or one for all of them."""
+def numbers(values: Sequence[Any], kind: str = "float32") -> GraphExpr:
+    """Numbers of an attribute as a tensor."""
     import numpy as np
 
+    return GraphConst(constant(np.asarray(values, kind)))
+
+
+def vector(node: Node, name: str, values: Sequence[Any], count: int | None, kind: str = "float32") -> GraphExpr:
+    """Numbers for the columns, or one for all of them."""
     if count is not None and len(values) not in (1, count):
         raise node.wrong(f"its attribute `{name}` has {len(values)} numbers, and its input {count} columns")
-    return GraphConst(constant(np.asarray(values, np.float32)))
+    return numbers(values, kind)
 
 
-def _columns(node: Node, x: GraphExpr) -> int | None:
+def columns_of(node: Node, x: GraphExpr) -> int | None:
     shape = node.shape(x)
     if not shape:
         raise node.wrong("its input must have 1 dimension or more, not 0")
@@ -48,9 +53,9 @@ def _columns(node: Node, x: GraphExpr) -> int | None:
 @learning_op("Scaler")
 def scaler(node: Node) -> GraphExpr:
     x = floats(node)
-    count = _columns(node, x)
-    offset = _vector(node, "offset", node.attr("offset", [0.0]), count)
-    scale = _vector(node, "scale", node.attr("scale", [1.0]), count)
+    count = columns_of(node, x)
+    offset = vector(node, "offset", node.attr("offset", [0.0]), count)
+    scale = vector(node, "scale", node.attr("scale", [1.0]), count)
     return node.last("multiply", node.op("subtract", x, offset), scale)
 
 
@@ -58,9 +63,20 @@ def scaler(node: Node) -> GraphExpr:
 def binarizer(node: Node) -> GraphExpr:
     x, threshold = node.tensor(0), float(node.attr("threshold", 0.0))
     kind = node.dtype(x)
-    # an integer is above what it is above the whole part of
-    above = node.op("greater", x, node.constant(math.floor(threshold) if kind.is_int else threshold, kind))
+    if kind.is_float:
+        above = node.op("greater", x, node.constant(threshold, kind))
+    else:
+        above = _above(node, x, threshold, *kind.int_range())
     return node.last("astype", above, str(kind))
+
+
+def _above(node: Node, x: GraphExpr, threshold: float, least: int, most: int) -> GraphExpr:
+    """Whether integers are above a number, as all are or none where it is beyond them; nothing is above nan."""
+    if threshold < least:
+        return node.op("greater_equal", x, node.constant(least, node.dtype(x)))
+    # an integer is above what it is above the whole part of
+    whole = math.floor(threshold) if threshold < most else most
+    return node.op("greater", x, node.constant(whole, node.dtype(x)))
 
 
 @learning_op("Normalizer")
@@ -70,7 +86,7 @@ def normalizer(node: Node) -> GraphExpr:
     x, norm = floats(node), str(node.attr("norm", "MAX"))
     if norm not in ("MAX", "L1", "L2"):
         raise node.wrong(f"the norm {norm} is not supported", "one of MAX, L1, L2 is")
-    _columns(node, x)
+    columns_of(node, x)
     if norm == "MAX":
         size = node.op("max", x, axis=[-1], keepdims=True)
     elif norm == "L1":
@@ -84,23 +100,115 @@ def normalizer(node: Node) -> GraphExpr:
 @learning_op("LinearRegressor")
 def linear_regressor(node: Node) -> GraphExpr:
     """Products with a row of numbers for each target."""
-    import numpy as np
-
-    x, targets = floats(node), int(node.attr("targets", 1))
-    after = str(node.attr("post_transform", "NONE"))
+    targets, after = int(node.attr("targets", 1)), str(node.attr("post_transform", "NONE"))
     if after != "NONE":
         raise node.wrong(f"the transform {after} of its results is not supported", "`NONE` is")
-    numbers = np.asarray(node.attr("coefficients", []), np.float32)
+    return node.last("add", *_products(node, targets))
+
+
+@learning_op("LinearClassifier")
+def linear_classifier(node: Node) -> tuple[GraphExpr, ...]:
+    """The label of the class with the greatest score, and the scores; one score is that of the second of two classes,
+    as onnxruntime reads it."""
+    labels = labels_of(node, "classlabels_ints")
+    count = len(node.attr("intercepts", []))
+    if count != len(labels) and (count, len(labels)) != (1, 2):
+        raise node.wrong(f"its attribute `intercepts` has {count} numbers, not {len(labels)}")
+    scores, names = node.op("add", *_products(node, count)), numbers(labels, "int64")
+    if count > 1:
+        best = node.op("argmax", scores, axis=1)
+        return node.op("take", names, best, axis=0), transformed(node, scores)
+    after = str(node.attr("post_transform", "NONE"))
+    if after not in ("NONE", "LOGISTIC"):
+        raise node.wrong(f"the transform {after} of one score is not supported", "`NONE` and `LOGISTIC` are")
+    positive = node.op("greater", scores, node.constant(0.0, _FLOAT))
+    chosen = node.op("squeeze", node.op("astype", positive, "int64"), [1])
+    if after == "NONE":
+        other = node.op("subtract", node.constant(1.0, _FLOAT), scores)
+    else:
+        other = node.op("negative", scores)
+    both = node.op("concat", (other, scores), axis=1)
+    return node.op("take", names, chosen, axis=0), transformed(node, both)
+
+
+def _products(node: Node, targets: int) -> tuple[GraphExpr, GraphExpr]:
+    """Products with a row of coefficients for each target, and what is to be added to them."""
+    import numpy as np
+
+    x = floats(node)
+    given = np.asarray(node.attr("coefficients", []), np.float32)
     if len(node.shape(x)) == 1:
         x = node.op("reshape", x, ShapeExpr((dims.ONE, node.shape(x)[0])))
     columns = dims.number(node.shape(x, 2)[1])
-    if targets < 1 or numbers.size % targets or columns not in (None, numbers.size // targets):
-        raise node.wrong(f"its {numbers.size} coefficients are not {targets} for each column")
-    weights = GraphConst(constant(np.ascontiguousarray(numbers.reshape(targets, -1).T)))
-    intercepts = np.asarray(node.attr("intercepts", [0.0] * targets), np.float32)
-    if intercepts.size != targets:
-        raise node.wrong(f"its attribute `intercepts` has {intercepts.size} numbers, not {targets}")
-    return node.last("add", node.op("matmul", x, weights), GraphConst(constant(intercepts)))
+    if targets < 1 or given.size % targets or columns not in (None, given.size // targets):
+        raise node.wrong(f"its {given.size} coefficients are not {targets} for each column")
+    weights = GraphConst(constant(np.ascontiguousarray(given.reshape(targets, -1).T)))
+    intercepts = node.attr("intercepts", [0.0] * targets)
+    if len(intercepts) != targets:
+        raise node.wrong(f"its attribute `intercepts` has {len(intercepts)} numbers, not {targets}")
+    return node.op("matmul", x, weights), numbers(intercepts)
 
 
-__all__ = ["DOMAIN", "floats", "learning_op"]
+@learning_op("SVMRegressor")
+def svm_regressor(node: Node) -> GraphExpr:
+    """What the kernels of a row with the support vectors add up to."""
+    import numpy as np
+
+    x, count = floats(node), int(node.attr("n_supports", 0))
+    after, kind = str(node.attr("post_transform", "NONE")), str(node.attr("kernel_type", "LINEAR"))
+    if after != "NONE" or int(node.attr("one_class", 0)):
+        raise node.wrong("what becomes of its results is not supported", "sums as they are, with `NONE`, are")
+    given = np.asarray(node.attr("support_vectors", []), np.float32)
+    weights, rho = node.attr("coefficients", []), node.attr("rho", [])
+    columns = dims.number(node.shape(x, 2)[1])
+    if count < 1 or given.size % count or columns not in (None, given.size // count):
+        raise node.wrong(f"its {given.size} numbers are not {count} support vectors of the columns of its input")
+    if len(weights) != count or len(rho) != 1:
+        raise node.wrong(f"it has {len(weights)} coefficients and {len(rho)} numbers `rho`, not {count} and 1")
+    near = _kernel(node, x, given.reshape(count, -1), kind)
+    column = node.op("reshape", numbers(weights), (count, 1))
+    return node.last("add", node.op("matmul", near, column), numbers(rho))
+
+
+def _kernel(node: Node, x: GraphExpr, vectors: Any, kind: str) -> GraphExpr:
+    """How near each row is to each vector."""
+    import numpy as np
+
+    gamma, shift, degree = (*node.attr("kernel_params", []), 0.0, 0.0, 0.0)[:3]
+    if kind == "RBF":
+        apart = node.op("subtract", node.op("expand_dims", x, [1]), GraphConst(constant(vectors)))
+        squares = node.op("sum", node.op("multiply", apart, apart), axis=[-1])
+        return node.op("exp", node.op("multiply", squares, node.constant(-gamma, _FLOAT)))
+    found = node.op("matmul", x, GraphConst(constant(np.ascontiguousarray(vectors.T))))
+    if kind == "LINEAR":
+        return found
+    found = node.op("multiply", found, node.constant(gamma, _FLOAT))
+    found = node.op("add", found, node.constant(shift, _FLOAT))
+    if kind == "SIGMOID":
+        return node.op("tanh", found)
+    if kind == "POLY":
+        return node.op("power", found, node.constant(degree, _FLOAT))
+    raise node.wrong(f"the kernel {kind} is not supported", "one of LINEAR, POLY, RBF, SIGMOID is")
+
+
+def labels_of(node: Node, name: str) -> list[int]:
+    """The labels of classes, which are numbers."""
+    labels: list[int] = node.attr(name, [])
+    if not labels:
+        raise node.wrong("the labels of its classes are text, which is not supported", f"`{name}` are")
+    return labels
+
+
+def transformed(node: Node, found: GraphExpr) -> GraphExpr:
+    """Scores after the transform that the node asks for."""
+    after = str(node.attr("post_transform", "NONE"))
+    if after == "NONE":
+        return found
+    if after == "LOGISTIC":
+        return node.op("sigmoid", found)
+    if after == "SOFTMAX":
+        return node.op("nn.softmax", found, axis=-1)
+    raise node.wrong(f"the transform {after} of its results is not supported", "`NONE`, `LOGISTIC` and `SOFTMAX` are")
+
+
+__all__ = ["DOMAIN", "columns_of", "floats", "labels_of", "learning_op", "numbers", "transformed", "vector"]

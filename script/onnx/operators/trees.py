@@ -13,7 +13,7 @@ from tirscript.ir.graph_ops.calls import CALL_TIR
 
 from ..forest_kernel import Forest
 from ..node import Node
-from .learning import floats, learning_op
+from .learning import floats, labels_of, learning_op, numbers, transformed
 
 COMPARISONS = {"LEQ": "<=", "LT": "<", "GTE": ">=", "GT": ">", "EQ": "==", "NEQ": "!="}
 MOST = 1 << 26  # what leaves add to targets, which is a table of both
@@ -184,26 +184,12 @@ def _check_every_class(node: Node, nodes: _Nodes, listed: Any) -> None:
 
 def _with_base(node: Node, found: GraphExpr, count: int) -> GraphExpr:
     """Sums with the values that they begin from."""
-    import numpy as np
-
     base = node.attr("base_values", [])
     if not base:
         return found
     if len(base) != count:
         raise node.wrong(f"its attribute `base_values` has {len(base)} numbers, not {count}")
-    return node.op("add", found, GraphConst(constant(np.asarray(base, np.float32))))
-
-
-def _transformed(node: Node, found: GraphExpr) -> GraphExpr:
-    """Scores after the transform that the node asks for."""
-    after = str(node.attr("post_transform", "NONE"))
-    if after == "NONE":
-        return found
-    if after == "LOGISTIC":
-        return node.op("sigmoid", found)
-    if after == "SOFTMAX":
-        return node.op("nn.softmax", found, axis=-1)
-    raise node.wrong(f"the transform {after} of its results is not supported", "`NONE`, `LOGISTIC` and `SOFTMAX` are")
+    return node.op("add", found, numbers(base))
 
 
 @learning_op("TreeEnsembleRegressor")
@@ -220,27 +206,21 @@ def tree_ensemble_regressor(node: Node) -> GraphExpr:
 @learning_op("TreeEnsembleClassifier")
 def tree_ensemble_classifier(node: Node) -> tuple[GraphExpr, ...]:
     """The label of the class with the greatest score, and the scores; of two classes, one score may be for both."""
-    labels = node.attr("classlabels_int64s", [])
-    if not labels:
-        raise node.wrong("the labels of its classes are text, which is not supported", "`classlabels_int64s` are")
-    import numpy as np
-
+    labels = labels_of(node, "classlabels_int64s")
     count = len(labels)
     scores = _totals(node, "class", count)
-    names = GraphConst(constant(np.asarray(labels, np.int64)))
+    names = numbers(labels, "int64")
     if count < 3:
         return _of_one_score(node, scores, names)
     scores = _with_base(node, scores, count)
     best = node.op("argmax", scores, axis=1)
-    return node.op("take", names, best, axis=0), _transformed(node, scores)
+    return node.op("take", names, best, axis=0), transformed(node, scores)
 
 
 def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[GraphExpr, ...]:
     """Labels and scores of two classes by one score, that of the second, which is written as that of class 0: it is a
     probability where no leaf has less than 0. This is how onnxruntime reads what XGBoost and LightGBM are exported to.
     """
-    import numpy as np
-
     after = str(node.attr("post_transform", "NONE"))
     if len(node.attr("classlabels_int64s", [])) != 2:
         raise node.wrong("it has one class, which is not supported", "two and more are")
@@ -249,8 +229,7 @@ def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[Grap
     if after not in ("NONE", "LOGISTIC"):
         hint = "`NONE` and `LOGISTIC` are for two classes"
         raise node.wrong(f"the transform {after} of one score is not supported", hint)
-    zero = GraphConst(constant(np.array([0], np.int64)))
-    score = _with_base(node, node.op("take", scores, zero, axis=1), 1)
+    score = _with_base(node, node.op("take", scores, numbers([0], "int64"), axis=1), 1)
     probable = min(node.attr("class_weights", [0.0])) >= 0
     positive = node.op("greater", score, node.constant(0.5 if probable else 0.0, _FLOAT))
     chosen = node.op("squeeze", node.op("astype", positive, "int64"), [1])
@@ -258,7 +237,7 @@ def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[Grap
         other = node.op("subtract", node.constant(1.0, _FLOAT), score)
     else:
         other = node.op("negative", score)
-    both = _transformed(node, node.op("concat", (other, score), axis=1))
+    both = transformed(node, node.op("concat", (other, score), axis=1))
     return node.op("take", names, chosen, axis=0), both
 
 
