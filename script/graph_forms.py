@@ -102,6 +102,8 @@ class GraphFormLowering(GraphCallLowering):
             value = float(value)
         if isinstance(value, str):
             raise self.fail("T114", "a constant is a number, an array or lists of numbers, no string", node)
+        if is_numpy_scalar(value) and elements is not None and str(value.dtype) != str(elements):
+            value = value.item()  # a number as another, which becomes of the dtype that is declared
         return self.constant(value, elements, node)
 
     def _constant_form(self, node: ast.Call) -> GraphExpr:

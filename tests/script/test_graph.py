@@ -248,6 +248,27 @@ def test_constants_keep_the_dtype_of_numbers_of_numpy(given: Any) -> None:
         assert (found.dtype, found.shape, found) == (given.dtype, (), given)
 
 
+@pytest.mark.parametrize("given", [np.float64(0.1), np.array(0.1), np.int8(-3), np.uint64(7), np.float32(1.5)])
+@pytest.mark.parametrize("declared", ["float32", "float64", "int8", "uint64"])
+def test_numbers_of_numpy_become_of_the_dtype_that_is_declared_as_others_do(given: Any, declared: str) -> None:
+    def made(value: Any) -> Any:
+        def one() -> Any:
+            @G.graph_func
+            def decorated(x: G.Tensor((), "bool")):
+                return G.const(value, declared)
+
+            return tirscript.interpret(decorated, np.array(True))
+
+        try:
+            return one()
+        except tirscript.DiagnosticError as problem:
+            return problem.diagnostics[0].message
+
+    found, wanted = made(given), made(given.item())
+    assert found == wanted
+    assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)
+
+
 def test_values_of_other_kinds() -> None:
     same(
         'return (G.shape([4, n]), G.prim_value(3), G.prim_value(n), G.str("s"), G.dtype("int8"), 0.5, True, G.tuple())',
