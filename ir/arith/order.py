@@ -7,9 +7,12 @@ from math import gcd
 
 from ..dtype import BOOL, DType
 from ..expr import Call, Const, Expr
+from ..op import OPS
 from .bounds import Interval, Ranges, bounds, exact, linear_bounds
 from .folding import compare
 from .linear import Linear, expression, leaves, linear
+
+_DIV, _MOD = OPS["floordiv"], OPS["floormod"]
 
 
 def decided(name: str, a: Expr, b: Expr, known: Ranges) -> bool | None:
@@ -25,7 +28,30 @@ def decided(name: str, a: Expr, b: Expr, known: Ranges) -> bool | None:
         if difference.is_constant and name in ("equal", "not_equal"):
             return compare(name, difference.constant, 0)
         return None
-    return by_intervals(name, linear_bounds(subtract(left, right), known), (0, 0))
+    form = subtract(left, right)
+    verdict = by_intervals(name, linear_bounds(form, known), (0, 0))
+    return verdict if verdict is not None else _decided_by_remainders(name, form, known)
+
+
+def _decided_by_remainders(name: str, form: Linear, known: Ranges) -> bool | None:
+    """A comparison of a form with 0 where quotients go with what they are quotients of: `n <= (n + 3) // 4 * 4`, as
+    that is `n + 3 - (n + 3) % 4`."""
+    for atom, times in form.terms.items():
+        if type(atom) is not Call or atom.op is not _DIV or type(atom.args[1]) is not Const:
+            continue
+        x, by = linear(atom.args[0]), int(atom.args[1].value)
+        if by <= 0 or not x.terms.keys() & form.terms.keys() or not exact(x, known):
+            continue
+        # x // by * by is x - x % by; the form is taken `by` times, which compares with 0 alike
+        terms = {one: by * c for one, c in form.terms.items() if one is not atom}
+        rest = Call(_MOD, atom.args, atom.dtype)
+        for one, c in (*x.terms.items(), (rest, -1)):
+            terms[one] = terms.get(one, 0) + times * c
+        whole = Linear({one: c for one, c in terms.items() if c}, by * form.constant + times * x.constant, form.dtype)
+        verdict = by_intervals(name, linear_bounds(whole, known), (0, 0))
+        if verdict is not None:
+            return verdict
+    return None
 
 
 def subtract(left: Linear, right: Linear) -> Linear:

@@ -106,6 +106,39 @@ def test_proofs(conditions: list[Expr], goal: Expr, proved: bool) -> None:
         assert analyzer.decide(goal) is True
 
 
+@pytest.mark.parametrize("by", [2, 4, 7, 16])
+def test_quotients_beside_what_they_are_quotients_of(by: int) -> None:
+    """What is rounded up, by whatever form, is no less and not a whole step more; nothing nearer is proved."""
+    rounded = [(n + (by - 1)) // by * by, -(-n // by) * by, ((n - 1) // by + 1) * by]
+    for presburger in (False, True):
+        analyzer = Analyzer({n: (0, 1 << 20)}, presburger=presburger)
+        for up in rounded:
+            assert analyzer.can_prove(at_most(n, up)) and analyzer.can_prove(less(up, n + by))
+            assert text(analyzer.simplify(get_op("min")(n, up))) == "n"
+            assert not analyzer.can_prove(less(n, up)) and not analyzer.can_prove(less(up, n + (by - 1)))
+        down = n // by * by
+        assert analyzer.can_prove(at_most(n, down + (by - 1))) and not analyzer.can_prove(at_most(n, down + (by - 2)))
+        assert not analyzer.can_prove(at_most(n, (m + (by - 1)) // by * by))
+    assert not Analyzer({}, presburger=False).can_prove(at_most(n, rounded[0]))  # the sum may wrap
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_sums_of_quotients_are_compared_as_numbers_are(data: st.DataObject) -> None:
+    """By trying all values: what is decided of sums with quotients of sums is so."""
+    small = st.integers(-5, 5)
+    total: Expr = n * data.draw(small) + data.draw(small)
+    for _ in range(data.draw(st.integers(1, 2))):
+        inner = n * data.draw(small) + data.draw(small)
+        total = total + inner // data.draw(st.integers(1, 5)) * data.draw(small)
+    low = data.draw(st.integers(-9, 9))
+    high = low + data.draw(st.integers(0, 12))
+    condition = data.draw(st.sampled_from((less, at_most, at_least, equal, unequal)))(total, data.draw(small))
+    found = Analyzer({n: (low, high)}, presburger=False).decide(condition)
+    if found is not None:
+        assert all(bool(evaluate(condition, {n: value})) is found for value in range(low, high + 1))
+
+
 def test_scopes_and_copies() -> None:
     analyzer = Analyzer()
     with analyzer.scope(less(n, 8)) as inside:
