@@ -17,6 +17,9 @@ callers of the function know the sizes of its results.
 
 The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
 
+A scalar that is computed of dimensions (`m = n * 2`) is what it is computed of where it is a dimension, so that more is
+known to be of one size.
+
 A graph function whose results have such sizes is written out where another one calls it: `y = cls.places(x)` names none
 of them.
 """
@@ -29,7 +32,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.dtype import INT64
-from tirscript.ir.expr import BufferLoad, Var, const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -45,6 +48,7 @@ from tirscript.ir.graph import (
     ObjectType,
     OpCall,
     PrimType,
+    PrimValue,
     ShapeType,
     TensorType,
     TupleType,
@@ -58,6 +62,7 @@ from tirscript.ir.stmt import Return, Stmt
 
 from ..pipeline import module_pass
 from .names import Names
+from .replacing import with_sizes
 from .written_out import callees_first, calls_of, for_arguments, in_place
 
 
@@ -70,14 +75,16 @@ def measure_sizes(module: Module) -> Module:
     inlined: set[str] = set()
     changed: set[str] = set()  # what calls them has other types
     for name in callees_first(module):
-        func: GraphFunc = now[name]
+        func = _with_scalars(now[name])
         sized = tuple(map(_sized, func.params))
         if (
-            calls_of(func) & changed
+            func is not now[name]
+            or calls_of(func) & changed
             or sized != func.params
             or any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
         ):
-            measuring = _Measuring(func, sized, module.replace(functions=tuple(now.values())), made, computing)
+            known = module.replace(functions=tuple(now.values()))
+            measuring = _Measuring(func, sized, known, made, computing, anew=func is not now[name])
             func = now[name] = measuring.function()
             inlined |= measuring.inlined
             changed.add(name)
@@ -88,6 +95,22 @@ def measure_sizes(module: Module) -> Module:
     used = {name for one in now.values() if type(one) is GraphFunc for name in calls_of(one)}
     kept = (one for name, one in now.items() if not (name in inlined - used and one.private))
     return module.replace(functions=(*made.functions, *kept))
+
+
+def _with_scalars(func: GraphFunc) -> GraphFunc:
+    """The function with what scalars are computed of in place of their names in dimensions."""
+    sizes: dict[Var, Expr] = {}
+    for node in walk(func):
+        if type(node) is GraphBind and type(node.value) is PrimValue and type(node.var.type) is PrimType:
+            symbol, value = node.var.type.value, node.value.value
+            if type(symbol) is Var and symbol.dtype is value.dtype and symbol.dtype.is_int and _is_computed(value):
+                sizes[symbol] = substitute(value, sizes)
+    return with_sizes(func, sizes)
+
+
+def _is_computed(value: Expr) -> bool:
+    """Whether a scalar is computed of dimensions and numbers alone."""
+    return all(type(part) in (Const, Var) or (type(part) is Call and part.op.effect == "pure") for part in walk(value))
 
 
 def _sizes(root: Any) -> set[Var]:
@@ -143,8 +166,11 @@ class _Measuring:
         module: Module,
         elements: _Elements,
         computing: Mapping[str, GraphFunc],
+        *,
+        anew: bool,
     ) -> None:
         self.func, self.params, self.module, self.elements, self.computing = func, params, module, elements, computing
+        self.anew = anew  # whether all types are inferred anew
         self.inlined: set[str] = set()
         pairs = zip(func.params, params, strict=True)
         self.instead: dict[GraphVar, GraphVar] = {param: sized for param, sized in pairs if sized is not param}
@@ -202,7 +228,7 @@ class _Measuring:
             value = value.op.measured(value, types, self) or value
         elif type(value) is FunctionCall and (callee := self.callee(value)) is not None:
             value = self.written_out(callee, value.args)
-        elif value is stmt.value and type(value) is not FunctionCall:
+        elif value is stmt.value and type(value) is not FunctionCall and not self.anew:
             self.out.append(stmt)
             return
         self.out.append(stmt.replace(var=self.known(stmt.var, _type(value, self.module)), value=value))

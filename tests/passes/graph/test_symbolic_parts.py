@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import numpy as np
+import pytest
 
 import tirscript
-from tirscript.ir import For, Module, differences, walk
+from tirscript.ir import For, Module, differences, structural_equal, walk
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.verify import verify
 from tirscript.passes import get_pass
@@ -86,3 +89,33 @@ class M:
     out = np.zeros(4, np.float32)
     tirscript.interpret(made, np.arange(4, dtype=np.float32), out)
     assert out.tolist() == [1, 2, 3, 4]
+
+
+PADDED = """
+@G.graph_func
+def main(x: G.Tensor(("n", 2), "float32")):
+    with G.dataflow():
+        parts = (n + 3) // 4
+        whole = parts * 4
+        padded = G.concat((x, G.zeros((whole - n, 2), "float32")))
+        windows = G.reshape(padded, (parts, 4, 2))
+        flipped = G.reshape(G.flip(windows, axis=1), (whole, 2))
+        y = G.add(x, G.strided_slice(flipped, axes=[0], begin=[0], end=[n]))
+        G.output(y)
+    return y
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7])
+def test_what_is_padded_to_whole_windows_is_cut_to_its_size_again(rows: int) -> None:
+    """`parts` is what it is computed of, and `(n + 3) // 4 * 4` no less than `n`: the sum is of one size."""
+    x = np.arange(rows * 2, dtype="float32").reshape(rows, 2)
+    padded = np.zeros((-(-rows // 4) * 4, 2), "float32")
+    padded[:rows] = x
+    wanted = x + padded.reshape(-1, 4, 2)[:, ::-1].reshape(-1, 2)[:rows]
+    program = parse(PADDED)
+    np.testing.assert_array_equal(tirscript.interpret(program, x), wanted)
+    np.testing.assert_array_equal(tirscript.build(program)(x), wanted)
+    named = get_pass("measure_sizes")(module("@I.ir_module\nclass M:\n" + indent(PADDED.strip(), "    ")))
+    assert structural_equal(named, parse(named.script()))
+    assert "y: G.Tensor((n, 2)" in named.script()
