@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype
-from ..expr import Const
+from ..expr import Const, Expr
 from ..index_map import IndexMap
 from ..op import fail
 from ..words import words
@@ -31,7 +31,8 @@ def integer(value: Any) -> int:
     """An int."""
     number = _plain(value)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise fail("T032", f"this is an int, not {_shown(value)}")
+        hint = "it is a number that is known before the program runs" if isinstance(value, Expr) else None
+        raise fail("T032", f"this is an int, not {_shown(value)}", hint)
     return number
 
 

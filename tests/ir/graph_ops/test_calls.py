@@ -106,6 +106,12 @@ def test_one_dimension_of_a_reshape_is_left_to_the_others() -> None:
     )
 
 
+def test_an_int_of_an_operator_is_known_before_the_program_runs() -> None:
+    with pytest.raises(DiagnosticError, match="this is an int, not a value of the program") as caught:
+        call("nn.pad", tensor(N), pad_width=(0, N))
+    assert caught.value.diagnostics[0].hint == "it is a number that is known before the program runs"
+
+
 @pytest.mark.parametrize(
     ("make", "code", "said"),
     [
