@@ -212,8 +212,9 @@ def _infer_arange(call: OpCall, types: Types) -> GraphType:
         return TensorType(dims.shape([max(0, math.ceil(count))]), kind)
     if any(value.dtype.is_float for value in (start, end, step)):
         return of_rank(1, kind)
-    if type(step) is not Const:
-        return of_rank(1, kind)
+    if type(step) is not Const:  # whichever sign it has, it is rounded up so
+        length = dims.sub(0, dims.floordiv(dims.sub(start, end), step))
+        return TensorType((dims.maximum(length, 0),), kind)
     by = int(step.value)
     length = dims.ceildiv(dims.sub(end, start), by) if by > 0 else dims.ceildiv(dims.sub(start, end), -by)
     # a symbolic end below the start gives no elements
