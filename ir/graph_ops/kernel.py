@@ -333,21 +333,30 @@ def rearranged(
     return kernel(_rearranged, lambda call, types: {"attrs": call.attrs}, exact=exact, source=source)
 
 
-def as_many(legalize: Legalize) -> Legalize:
-    """The legalization of an operator whose result has the elements of its argument: a kernel that asks for it first
-    where sizes that only the call knows decide it, as it would read behind the argument else."""
+def asking(legalize: Legalize, checks_of: Callable[[OpCall, dims.Shape, dims.Shape], Sequence[Assert]]) -> Legalize:
+    """The legalization by a kernel that first asks what `checks_of` says, given the shapes of its first argument and of
+    its result."""
 
     def legalized(call: OpCall, types: Types, name: str) -> Legalized | None:
         found = legalize(call, types, name)
         if found is None:
             return None
         func = found.func
-        check = check_as_many(call, func.param_buffers[0].shape, func.param_buffers[-1].shape)
-        if check is None:
-            return found
-        return structs.replace(found, func=func.replace(body=(check, *func.body)))
+        asked = checks_of(call, func.param_buffers[0].shape, func.param_buffers[-1].shape)
+        return structs.replace(found, func=func.replace(body=(*asked, *func.body))) if asked else found
 
     return legalized
+
+
+def as_many(legalize: Legalize) -> Legalize:
+    """The legalization of an operator whose result has the elements of its argument: a kernel that asks for it first
+    where sizes that only the call knows decide it, as it would read behind the argument else."""
+
+    def checks_of(call: OpCall, source: dims.Shape, result: dims.Shape) -> Sequence[Assert]:
+        check = check_as_many(call, source, result)
+        return () if check is None else (check,)
+
+    return asking(legalize, checks_of)
 
 
 def check_as_many(call: OpCall, source: Sequence[Expr], result: Sequence[Expr]) -> Assert | None:
@@ -392,6 +401,7 @@ __all__ = [
     "Legalized",
     "T",
     "as_many",
+    "asking",
     "check_as_many",
     "element",
     "elementwise",

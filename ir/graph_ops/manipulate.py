@@ -9,12 +9,13 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphExpr, GraphType, OpCall, TensorType
-from ..op import fail
+from ..op import OPS, fail
+from ..stmt import Assert
 from ..words import counted
 from . import dims
 from .attrs import AXES, AXIS, attr, integer, integers
 from .infer import type_of
-from .kernel import T, as_many, element, flat, kernel, rearranged, size, unflat
+from .kernel import T, as_many, asking, element, flat, kernel, rearranged, size, unflat
 from .rules import (
     INTS,
     Types,
@@ -336,8 +337,35 @@ def _infer_broadcast_to(call: OpCall, types: Types) -> GraphType:
 
 
 def _broadcast(v: Sequence[Expr], x: Any, out: Any, attrs: Mapping[str, Any]) -> Sequence[Any]:
-    found: Sequence[Any] = element(x, v, out.shape).indices
+    found = list(element(x, v, out.shape).indices)
+    for axis, size_, _ in _unsure(x.shape, out.shape):
+        found[axis] = OPS["Select"](
+            OPS["equal"](size_, const(1, size_.dtype)), const(0, found[axis].dtype), found[axis]
+        )
     return found
+
+
+def _unsure(source: Sequence[Expr], result: Sequence[Expr]) -> list[tuple[int, Expr, Expr]]:
+    """The axes of an argument along which only the call knows whether it has one element or those of the result."""
+    last = result[len(result) - len(source) :]
+    sizes = [(dims.dim(one), dims.dim(other)) for one, other in zip(source, last, strict=True)]
+    return [
+        (axis, one, other)
+        for axis, (one, other) in enumerate(sizes)
+        if dims.number(one) is None and not dims.same(one, other) and not dims.differ(one, dims.ONE)
+    ]
+
+
+def _broadcasting(call: OpCall, source: Sequence[Expr], result: Sequence[Expr]) -> list[Assert]:
+    """What asks whether the sizes of an argument are 1 or those of the result."""
+    asked = []
+    for axis, one, other in _unsure(source, result):
+        fits = OPS["equal"](one, other)
+        if dims.number(other) != 1:
+            fits = OPS["logical_or"](OPS["equal"](one, dims.ONE), fits)
+        message = f"`{call.op.spelling}`: dimension {axis} of `x` has to be 1 or {dims.text(other)}"
+        asked.append(Assert(fits, message, span=call.span))
+    return asked
 
 
 def _np_broadcast_to(x: Any, shape: Sequence[int]) -> Any:
@@ -354,7 +382,7 @@ register(
         "Dimensions of 1 repeated to a shape, and new ones before them.",
         "G.broadcast_to(x: (3, 1), (2, 3, 4))",
         reference=_np_broadcast_to,
-        legalize=rearranged(_broadcast, exact=True),
+        legalize=asking(rearranged(_broadcast, exact=True), _broadcasting),
         fusion=BROADCAST,
     )
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,31 @@ def test_parts_of_a_split_are_counted_when_it_runs() -> None:
             run(np.zeros((count, 2), "float32"))
         with pytest.raises(DiagnosticError, match="T207"):
             tirscript.interpret(module, np.zeros((count, 2), "float32"))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 5), (4, 5), (4, 1), (1, 1)])
+def test_one_element_that_only_the_call_knows_goes_to_all_places(rows: int, columns: int) -> None:
+    module = main(V + 'k: G.Prim("int64"), l: G.Prim("int64")', "G.broadcast_to(v, (2, k, l))")
+    (v,) = arrays(((rows, columns),))
+    built = tirscript.build(module)["main"]
+    for run in (built, lambda *args: tirscript.interpret(module, *args)):
+        np.testing.assert_array_equal(run(v, 4, 5), np.broadcast_to(v, (2, 4, 5)))
+    if (rows, columns) != (1, 1):
+        with pytest.raises(AssertionError, match=r"dimension . of `x` has to be 1 or [kl]"):
+            built(v, 3, 3)
+
+
+def test_ranges_of_steps_that_only_the_call_knows() -> None:
+    params = 'a: G.Prim("int64"), b: G.Prim("int64"), s: G.Prim("int32")'
+    module = main(params, "G.arange(a, b, s), G.arange(a, b, s * 2, dtype='float32')")
+    built = tirscript.build(module)["main"]
+    for start, end, step in itertools.product(range(-4, 5, 2), range(-3, 4, 2), (-3, -2, -1, 1, 2, 3)):
+        wanted = np.arange(start, end, step), np.arange(start, end, step * 2).astype("float32")
+        for found in (built(start, end, step), tirscript.interpret(module, start, end, step)):
+            for one, other in zip(found, wanted, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
+    for run in (built, lambda *args: tirscript.interpret(module, *args)):
+        with pytest.raises(DiagnosticError) as caught:
+            run(0, 4, 0)
+        assert caught.value.diagnostics[0].code == "T304"
