@@ -36,22 +36,32 @@ def decided(name: str, a: Expr, b: Expr, known: Ranges) -> bool | None:
 def _decided_by_remainders(name: str, form: Linear, known: Ranges) -> bool | None:
     """A comparison of a form with 0 where quotients go with what they are quotients of: `n <= (n + 3) // 4 * 4`, as
     that is `n + 3 - (n + 3) % 4`."""
-    for atom, times in form.terms.items():
+    for atom in [*form.terms]:
         if type(atom) is not Call or atom.op is not _DIV or type(atom.args[1]) is not Const:
             continue
-        x, by = linear(atom.args[0]), int(atom.args[1].value)
+        x, by, times = linear(atom.args[0]), int(atom.args[1].value), form.terms[atom]
         if by <= 0 or not x.terms.keys() & form.terms.keys() or not exact(x, known):
             continue
         # x // by * by is x - x % by; the form is taken `by` times, which compares with 0 alike
         terms = {one: by * c for one, c in form.terms.items() if one is not atom}
-        rest = Call(_MOD, atom.args, atom.dtype)
-        for one, c in (*x.terms.items(), (rest, -1)):
-            terms[one] = terms.get(one, 0) + times * c
-        whole = Linear({one: c for one, c in terms.items() if c}, by * form.constant + times * x.constant, form.dtype)
-        verdict = by_intervals(name, linear_bounds(whole, known), (0, 0))
+        rest = _remainder(x, by, atom)
+        for part, sign in ((x, 1), (rest, -1)):
+            for one, c in part.terms.items():
+                terms[one] = terms.get(one, 0) + sign * times * c
+        constant = by * form.constant + times * (x.constant - rest.constant)
+        form = Linear({one: c for one, c in terms.items() if c}, constant, form.dtype)
+        verdict = by_intervals(name, linear_bounds(form, known), (0, 0))
         if verdict is not None:
             return verdict
     return None
+
+
+def _remainder(x: Linear, by: int, quotient: Call) -> Linear:
+    """`x % by`; of 2 by whether x without its constant is odd, so that `(n + 1) % 2` is `1 - n % 2`."""
+    if by != 2 or not x.constant:
+        return Linear({Call(_MOD, quotient.args, x.dtype): 1}, 0, x.dtype)
+    odd = Call(_MOD, (expression(Linear(x.terms, 0, x.dtype)), quotient.args[1]), x.dtype)
+    return Linear({odd: -1}, 1, x.dtype) if x.constant % 2 else Linear({odd: 1}, 0, x.dtype)
 
 
 def subtract(left: Linear, right: Linear) -> Linear:

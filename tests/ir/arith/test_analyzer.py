@@ -122,6 +122,15 @@ def test_quotients_beside_what_they_are_quotients_of(by: int) -> None:
     assert not Analyzer({}, presburger=False).can_prove(at_most(n, rounded[0]))  # the sum may wrap
 
 
+def test_two_halves_are_the_whole() -> None:
+    analyzer = Analyzer({n: (0, 1 << 20), m: (0, 9)}, presburger=False)
+    assert analyzer.prove_equal((n + 1) // 2 + n // 2, n) and analyzer.prove_equal(n - n // 2, (n + 1) // 2)
+    assert analyzer.prove_equal((n + m + 3) // 2 + (n + m) // 2, n + m + 1)
+    assert analyzer.can_refute(equal((n + 1) // 2 + n // 2, n + 1))
+    assert not analyzer.prove_equal((n + 2) // 2 + n // 2, n) and not analyzer.prove_equal(n // 2 + n // 2, n)
+    assert not Analyzer({}, presburger=False).prove_equal((n + 1) // 2 + n // 2, n)  # the sum may wrap
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_sums_of_quotients_are_compared_as_numbers_are(data: st.DataObject) -> None:
