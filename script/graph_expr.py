@@ -256,6 +256,10 @@ class GraphExprLowering(GraphLegacyLowering):
         first, kind = [self.operand(node.left)], type(node.op)
         right = self.value_behind(first, node.right, self.operand)
         (left,) = first
+        if kind is ast.Add and (isinstance(left, GraphExpr) or isinstance(right, GraphExpr)):
+            these, others = self.fields_of(left, node.left), self.fields_of(right, node.right)
+            if these is not None and others is not None:
+                return (*these, *others)
         if self.tensors(left, right):
             # `%` of tensors is TVM's `R.mod`, whose quotient is rounded toward zero; ours floors, as of numbers
             name = "mod" if self.theirs and kind is ast.Mod else _BINARY[kind]
@@ -411,6 +415,20 @@ class GraphExprLowering(GraphLegacyLowering):
         if index < 0:
             raise self.fail("T113", "how many fields this tuple has is not known", node)
         return TupleItem(self.leaf(owner, node), index, span=self.span(node))
+
+    def fields_of(self, value: Any, node: ast.expr) -> list[Any] | None:
+        """The items of a tuple or list, also of one in the graph whose fields are known; None of anything else."""
+        if isinstance(value, (tuple, list)):
+            return list(value)
+        kind = self.type_at_place(value, node) if isinstance(value, GraphExpr) else None
+        if type(kind) is not TupleType:
+            return None
+        owner = self.leaf(value, node)
+        return [self.field_of(owner, kind, at, node) for at in range(len(kind.fields))]
+
+    def iterate(self, values: Any, node: ast.AST) -> list[Any]:
+        found = self.fields_of(values, node) if isinstance(values, GraphExpr) and isinstance(node, ast.expr) else None
+        return super().iterate(values, node) if found is None else found
 
     def metadata_item(self, owner: Metadata, node: ast.Subscript) -> Any:
         """`metadata["ir.GenericConst"][0]` of a text that came without its metadata."""

@@ -644,3 +644,42 @@ def test_effects_inside_of_values_come_from_left_to_right() -> None:
         for name in names:
             unregister_library(name)
     assert tuple(said) == names
+
+
+@pytest.mark.parametrize("start", ["[]", "()", "[x]", "(x,)"])
+@pytest.mark.parametrize("step", ["outs = [*outs, y]", "outs = (*outs, y)", "outs += LIST", "outs = outs + LIST"])
+def test_what_a_loop_that_is_written_out_gathers(start: str, step: str) -> None:
+    """Lists and tuples of values become longer as Python's do, also those that the graph has as tuples already."""
+    step = step.replace("LIST", "[y]" if start[0] == "[" else "(y,)")
+    text = f"""
+@G.graph_func
+def main(x: G.Tensor((2,), "float32")):
+    y = x
+    outs = {start}
+    for at in range(3):
+        y = y * 2.0
+        {step}
+    return G.stack(outs, axis=0)
+"""
+    x = np.array([1, 3], "float32")
+    wanted = np.stack([x * 2**at for at in range(0 if "x" in start else 1, 4)])
+    program = parse(text)
+    assert structural_equal(program, parse(program.script()))
+    np.testing.assert_array_equal(tirscript.interpret(program, x), wanted)
+
+
+def test_a_loop_over_a_tuple_of_the_graph() -> None:
+    program = parse(
+        """
+@G.graph_func
+def main(x: G.Tensor((2, 4), "float32")):
+    ends = ()
+    for part in G.split(x, 2, axis=1):
+        ends += (part * 2.0,)
+    return G.concat(ends + (x,), axis=1)
+"""
+    )
+    x = np.arange(8, dtype="float32").reshape(2, 4)
+    np.testing.assert_array_equal(tirscript.interpret(program, x), np.concatenate([x * 2, x], axis=1))
+    with pytest.raises(DiagnosticError, match="this is a tensor"):
+        parse('@G.graph_func\ndef main(x: G.Tensor((2,), "float32")):\n    return x + (x,)\n')
