@@ -139,7 +139,10 @@ ADVICE_IN_PYTHON = (
 _PERMUTED = "did you mean `G.permute_dims(x)`?"
 _RESHAPED = "did you mean `G.reshape(x, shape)`?"
 _LAYER = "did you mean `G.linear(x, weight, bias)`? The weights are parameters of the graph"
+_LONGER = "tuples and lists do not change, and a longer one is `parts = [*parts, x]`"
 GRAPH_ADVICE = {
+    "append": _LONGER,
+    "extend": _LONGER,
     "prim_func": _KERNEL,
     "ir_module": _MODULE,
     "T": _PERMUTED,
