@@ -412,8 +412,8 @@ class Schedule:
 
         A length may be an expression of what is known before the loop; where that may be 0, the loop reduces nothing.
         The blocks in the later loops get names of their own. The parts can be scheduled apart, as where the first and the
-        last iterations need a condition that the others do not. `preserve_unit_iters` of False gives the variables of loops
-        of one iteration their only value.
+        last iterations need a condition that the others do not: what is proved to hold throughout a part is not asked
+        there. `preserve_unit_iters` of False gives the variables of loops of one iteration their only value.
         """
 
     def merge(self, *loops: LoopHandle | str) -> LoopHandle:
