@@ -50,33 +50,54 @@ def _constants(func: PrimFunc, given: Given) -> tuple[int, ...]:
 
 
 class Given:
-    """What the functions of a module are called with; `functions` change, but who calls whom does not."""
+    """What the functions of a module are called with."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         self.functions = functions
-        self.callers: dict[str, dict[str, None]] = {}
+        self.calls: dict[str, dict[str, list[CallFunction]]] = {}  # by the function that is called, and by its caller
         self.referred: set[str] = set()  # those that are called otherwise, too
+        self._constants: dict[str, set[Buffer]] = {}  # by the function that holds them
+        self._answers: dict[tuple[str, int], bool] = {}
         for name, func in functions.items():
-            for node in walk(func):
-                if type(node) is FunctionRef:
-                    self.referred.add(node.function)
-                elif type(node) is CallFunction and type(func) is PrimFunc:
-                    self.callers.setdefault(node.function, {})[name] = None
+            self._read(name, func)
+
+    def put(self, func: PrimFunc) -> None:
+        """Take a function for the one of its name, which calls the same functions."""
+        self.functions[func.name] = func
+        for callers in self.calls.values():
+            if func.name in callers:
+                callers[func.name] = []
+        self._read(func.name, func)
+        self._answers.clear()
+
+    def _read(self, name: str, func: Any) -> None:
+        for node in walk(func):
+            if type(node) is FunctionRef:
+                self.referred.add(node.function)
+            elif type(node) is CallFunction and type(func) is PrimFunc:
+                self.calls.setdefault(node.function, {}).setdefault(name, []).append(node)
+        if type(func) is PrimFunc:
+            constants = [stmt for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved]
+            self._constants[name] = {stmt.buffer for stmt in constants}
 
     def constant(self, name: str, at: int, asked: tuple[str, ...] = ()) -> bool:
-        """Whether a parameter of a private function is a constant wherever that is called."""
-        if name in asked or name in self.referred or name not in self.callers:
+        """Whether a parameter of a private function is a constant wherever that is called; `asked` are the functions
+        whose own parameters depend on that."""
+        if name in asked or name in self.referred or name not in self.calls:
             return False
-        return all(
-            self._known(self.functions[caller], node.args[at], (*asked, name))
-            for caller in self.callers[name]
-            for node in walk(self.functions[caller].body)
-            if type(node) is CallFunction and node.function == name
-        )
+        if (name, at) not in self._answers:
+            self._answers[name, at] = all(
+                self._known(self.functions[caller], call.args[at], (*asked, name))
+                for caller, calls in self.calls[name].items()
+                for call in calls
+            )
+        return self._answers[name, at]
 
     def _known(self, caller: PrimFunc, value: Any, asked: tuple[str, ...]) -> bool:
         """Whether what a function hands on is a constant of it, or a parameter that always is one."""
-        if any(type(stmt) is AllocateConst and stmt.buffer is value and stmt.data.resolved for stmt in caller.body):
+        if type(value) is not Buffer:
+            return False
+        if value in self._constants[caller.name]:
             return True
         at = caller.params.index(value) if caller.private and value in caller.params else None
         return at is not None and self.constant(caller.name, at, asked)

@@ -110,14 +110,14 @@ def _take_copies(
     used = set(map(id, walk(without.body)))
     gone = {source for source, _ in packed.values() if id(source) not in used}
     kept = [at for at, param in enumerate(func.params) if param not in gone]
-    functions = given.functions
-    functions[func.name] = without.replace(params=(*(func.params[at] for at in kept), *packed))
-    for caller in given.callers[func.name]:
-        made, more = _with_copies(functions[caller], func, kept, packed)
+    given.put(without.replace(params=(*(func.params[at] for at in kept), *packed)))
+    for caller in given.calls[func.name]:
+        before = given.functions[caller]
+        made, more = _with_copies(before, func, kept, packed)
         if more:
-            _take_copies(functions[caller], made, more, given)
+            _take_copies(before, made, more, given)
         else:
-            functions[caller] = made
+            given.put(made)
 
 
 def _with_copies(
@@ -146,8 +146,8 @@ def _with_copies(
     def call(node: CallFunction) -> CallFunction:
         if node.function != callee.name:
             return node
-        more = (copied(target, node.args[callee.params.index(source)]) for target, (source, *_) in packed.items())
-        return node.replace(args=(*(node.args[at] for at in kept), *more))
+        copies = (copied(target, node.args[callee.params.index(source)]) for target, (source, *_) in packed.items())
+        return node.replace(args=(*(node.args[at] for at in kept), *copies))
 
     body: tuple[Stmt, ...] = rewrite(caller.body, {CallFunction: call})
     copies: dict[Buffer, list[Stmt]] = {}

@@ -189,6 +189,34 @@ def test_what_is_handed_on_is_marked_as_well() -> None:
     assert mark_constant_parameters(plain) is plain
 
 
+def test_each_parameter_is_asked_for_once_however_many_calls_lead_to_it() -> None:
+    functions = [
+        f"""
+    @T.prim_func(private=True)
+    def f{at}(w: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        M.f{at + 1}(w, y)
+        M.f{at + 1}(w, y)
+"""
+        for at in range(40)
+    ]
+    module = parse(f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(y: T.Buffer((4,), "float32")):
+        w = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", (4,))
+        M.f0(w, y)
+{"".join(functions)}
+    @T.prim_func(private=True)
+    def f40(w: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] += w[i]
+""")
+    assert isinstance(module, Module)
+    made = mark_constant_parameters(module)
+    assert [one.attrs[MARK] for one in made.prim_funcs if one.private] == 41 * [(0,)]
+
+
 @pytest.mark.parametrize("constants", [True, False])
 def test_products_of_weights_that_are_no_constants_have_versions_for_few_rows(constants: bool) -> None:
     module = parse("""
