@@ -94,7 +94,7 @@ def _note_rows(work: Work, nest: Nest, roles: Roles) -> None:
     size, rows = _count(copied), roles.rows.axis
     if size < COPIED or not set(free_vars(rows.stop)).isdisjoint(free_vars(tuple(others))):
         return
-    work.rows.add(rows.stop)
+    work.rows[rows.stop] = None
     if size >= LARGE and all(dim.known for dim in copied):
         work.few[nest.name] = rows
 

@@ -51,13 +51,13 @@ class Work:
         self.done: set[str] = set()
         self.tiled: set[str] = set()
         self.lines: dict[Expr, int] = {}
-        self.rows: set[Expr] = set()
+        self.rows: dict[Expr, None] = {}  # in the order in which they were found: programs show it
         self.few: dict[str, Axis] = {}
 
     def attempt(self, rule: Callable[..., Any], *args: Any) -> bool:
         """Whether a rule did something; what a refusal leaves half done is taken back."""
         before = self.sch.mark()
-        found = set(self.done), set(self.tiled), dict(self.lines), set(self.rows), dict(self.few)
+        found = set(self.done), set(self.tiled), dict(self.lines), dict(self.rows), dict(self.few)
         try:
             if rule(self, *args) is not False:
                 return True

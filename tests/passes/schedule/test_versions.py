@@ -82,6 +82,27 @@ def test_which_products_have_versions(rows: object, columns: object, terms: obje
     assert conditions(product(rows, columns, terms, scalars=scalars)) == wanted
 
 
+def test_the_order_of_conditions_does_not_depend_on_addresses() -> None:
+    rows = [f"n{at}" for at in range(4)]
+    params = [f'A{n}: T.Buffer(("{n}", 256), "float32"), C{n}: T.Buffer(("{n}", 256), "float32")' for n in rows]
+    products = [
+        f"""
+    for i, j, k in T.grid({n}, 256, 256):
+        with T.block("C{n}"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C{n}[vi, vj] = T.float32(0)
+            C{n}[vi, vj] += A{n}[vi, vk] * W[vk, vj]
+"""
+        for n in rows
+    ]
+    head = f'def products({", ".join(params)}, W: T.Buffer((256, 256), "float32")):'
+    func = parse(f"@T.prim_func\n{head}{''.join(products)}")
+    assert isinstance(func, PrimFunc)
+    text = scheduled(func, WIDE).script()  # blocks are scheduled from the last to the first
+    assert f"    if {' and '.join(f'{n} == 1' for n in reversed(rows))}:\n" in text
+
+
 def test_shapes_that_are_rounded_up_as_rows_are() -> None:
     """Those of arguments stay what they are."""
     func = product("T.ceildiv(n, 8) * 8", 512, 512, scalars=", n: T.int64")
