@@ -188,7 +188,7 @@ class PlainLowering(Context):
         items: list[Any] = []
         for item in node.elts:
             if isinstance(item, ast.Starred):
-                items += self.unpacked(item)
+                items += self.value_behind(items, item, self.unpacked)
             else:
                 items.append(self.value_behind(items, item))
         return self.sized(tuple(items) if isinstance(node, ast.Tuple) else items, node)
@@ -303,20 +303,22 @@ class PlainLowering(Context):
         args: list[Any] = []
         for arg in node.args:
             if type(arg) is ast.Starred:
-                args += self.unpacked(arg)
+                args += self.value_behind(args, arg, self.unpacked)
             else:
                 args.append(self.value_behind(args, arg, value))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
-            if keyword.arg is None:
-                extra = self.value(keyword.value)
-                if not isinstance(extra, dict):
-                    raise self.fail("T032", "`**` takes a dict known while parsing", keyword.value)
-                kwargs.update(extra)
-            elif keyword.arg in kwargs:
+            if keyword.arg in kwargs:
                 raise self.fail("T032", f"`{keyword.arg}` is given twice", keyword)
+            found = [*args, *kwargs.values()]
+            given = self.value_behind(found, keyword.value)
+            args, kwargs = found[: len(args)], dict(zip(kwargs, found[len(args) :], strict=True))
+            if keyword.arg is not None:
+                kwargs[keyword.arg] = given
+            elif isinstance(given, dict):
+                kwargs.update(given)
             else:
-                kwargs[keyword.arg] = self.value_behind(args, keyword.value)
+                raise self.fail("T032", "`**` takes a dict known while parsing", keyword.value)
         return args, kwargs
 
     def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[ast.expr], Any] | None = None) -> Any:
