@@ -131,7 +131,7 @@ class GraphExprLowering(GraphLegacyLowering):
             return made if same else made.replace(fields=fields)
         return made if is_leaf(made) else self.named_value(made, "gv" if self.flow is None else "lv", node)
 
-    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[ast.expr], Any] | None = None) -> Any:
+    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[Any], Any] | None = None) -> Any:
         before = len(self.out)
         made = super().value_behind(found, node, value)
         if found and len(self.out) > before:

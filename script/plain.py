@@ -321,7 +321,7 @@ class PlainLowering(Context):
                 raise self.fail("T032", "`**` takes a dict known while parsing", keyword.value)
         return args, kwargs
 
-    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[ast.expr], Any] | None = None) -> Any:
+    def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[Any], Any] | None = None) -> Any:
         """The value of a node that stands behind those of the values `found`, as `value` reads it.
 
         Where values need steps of their own, those of `found` come first.
