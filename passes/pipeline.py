@@ -22,19 +22,18 @@ from msgspec import Struct, structs
 
 from tirscript.ir.check import held_in
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
-from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import FunctionRef, GraphFunc
+from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
-from tirscript.ir.rewrite import rewrite, walk, walks_kept
+from tirscript.ir.rewrite import walk, walks_kept
 from tirscript.ir.wellformed.fields import refuse_unreadable
 from tirscript.ir.wellformed.size import refuse_endless
 from tirscript.ir.words import documentation, words
 
 from .pipeline_text import entries_of, options_text
 from .table import PassTable
-from .targets import EXTERNAL, passing_over
+from .targets import EXTERNAL, passing_over, under_free_names
 
 Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
 NONE = type(None)
@@ -571,30 +570,7 @@ def _on_module(entry: Pass, program: Module, options: Mapping[str, Any]) -> Modu
     made: Module = _guarded(entry, inner, options)
     if made is inner:
         return program
-    return made.replace(functions=(*_beside(outside, made), *made.functions))
-
-
-def _beside(outside: list[Any], module: Module) -> list[Any]:
-    """Functions under names that are free in a module; those outside of it call them by their attribute."""
-    taken = {one.name for one in module.functions}
-    renamed: dict[str, str] = {}
-    for one in outside:
-        name, number = one.name, 0
-        while name in taken:
-            number += 1
-            name = f"{one.name}_{number}"
-        taken.add(name)
-        if name != one.name:
-            renamed[one.name] = name
-    if not renamed:
-        return outside
-
-    def follow(node: Any) -> Any:
-        other = renamed.get(node.function)
-        return node if other is None else node.replace(function=other)
-
-    rules: Any = {CallFunction: follow, FunctionRef: follow}
-    return [rewrite(one, rules).replace(name=renamed.get(one.name, one.name)) for one in outside]
+    return made.replace(functions=(*under_free_names(outside, made), *made.functions))
 
 
 def _guarded(entry: Pass, program: Any, options: Mapping[str, Any]) -> Any:

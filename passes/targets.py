@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
+from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc
+from tirscript.ir.graph import FunctionRef, GraphFunc
 from tirscript.ir.module import Module
+from tirscript.ir.rewrite import rewrite
 from tirscript.ir.span import Span
 from tirscript.ir.target import EXTERNAL, Target
 from tirscript.ir.target_kinds import TARGET_KINDS
@@ -91,3 +94,27 @@ def target_of(func: PrimFunc | GraphFunc, module: Module | None = None) -> Targe
 
 
 __all__ = ["EXTERNAL", "TARGET", "outer_target", "own_target", "passing_over", "read_target", "target_of"]
+
+
+def under_free_names(outside: Sequence[Any], module: Module) -> list[Any]:
+    """Functions that are compiled by themselves, under names that are free in a module, by which they call each other;
+    the module calls them by their attribute."""
+    taken = {one.name for one in module.functions}
+    renamed: dict[str, str] = {}
+    for one in outside:
+        name, number = one.name, 0
+        while name in taken:
+            number += 1
+            name = f"{one.name}_{number}"
+        taken.add(name)
+        if name != one.name:
+            renamed[one.name] = name
+    if not renamed:
+        return list(outside)
+
+    def follow(node: Any) -> Any:
+        other = renamed.get(node.function)
+        return node if other is None else node.replace(function=other)
+
+    rules: Any = {CallFunction: follow, FunctionRef: follow}
+    return [rewrite(one, rules).replace(name=renamed.get(one.name, one.name)) for one in outside]
