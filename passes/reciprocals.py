@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from .dtype import DType
-from .expr import Const
+from tirscript.ir.dtype import DType
+from tirscript.ir.expr import Const
 
 # bits of a vector; narrower ones are divided in less time
 REGISTER = 256

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
-from tirscript.ir.reciprocals import FEWEST, REGISTER, USUAL, has_reciprocal, others_beside
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, Evaluate, For, Stmt
+from tirscript.passes.reciprocals import FEWEST, REGISTER, USUAL, has_reciprocal, others_beside
 
 from .builder import FunctionText
 from .convert import compute_dtype, narrow, widen

@@ -158,7 +158,7 @@ __all__ = [
     "PATTERN",
     "REDUCTION",
     "annotate_pattern",
-    "is_product",
     "is_permutation",
+    "is_product",
     "pattern_of",
 ]

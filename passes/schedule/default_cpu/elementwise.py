@@ -7,9 +7,9 @@ import itertools
 from tirscript.ir.expr import BufferLoad, Call, Const, Var
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
-from tirscript.ir.reciprocals import FEWEST, REGISTER, has_reciprocal, others_beside
 from tirscript.ir.rewrite import uses, walk
 
+from ...reciprocals import FEWEST, REGISTER, has_reciprocal, others_beside
 from ..primitive import LoopHandle
 from ..reducers import update_of
 from .nests import Dim, Nest, heavy, stride_of
