@@ -12,6 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import FLOAT64, INT64, DType
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, StringImm, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.op import Op
 from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import Stmt
@@ -20,7 +21,6 @@ from . import memory, vector_math
 from .builder import FunctionText
 from .convert import convert
 from .expr import EXPRS, WIDE
-from .ops import is_cheap_op
 from .ranges import Ranges
 from .sites import ERROR_TYPE, VALUES, Report, Site
 from .state import FAILED, FRAME_TOTAL, ModuleState, Place, Targets
@@ -141,7 +141,7 @@ class Codegen:
             kind = type(node)
             if kind is Const or kind is Var:
                 continue
-            if kind is Call and is_cheap_op(node.op, node.dtype):  # type: ignore[attr-defined]
+            if kind is Call and _is_cheap(node.op, node.dtype):  # type: ignore[attr-defined]
                 todo += node.args  # type: ignore[attr-defined]
             elif kind is not BufferLoad:
                 return False
@@ -321,3 +321,49 @@ def _plain(value: Any) -> Any:
 def _no_flags(func: PrimFunc, message: str, near: str | None = None) -> DiagnosticError:
     hint = f"did you mean {near!r}?" if near else 'write True, False, or a tuple as in `("contract", "reassoc")`'
     return DiagnosticError([error("T404", message, func.span, notes=[f"the flags are {', '.join(_FLAGS)}"], hint=hint)])
+
+
+def _is_cheap(op: Op, dtype: DType) -> bool:
+    """Whether evaluating `op` needlessly costs about as little as a branch, and cannot be noticed."""
+    if dtype.is_float and dtype.bits < 32:
+        return False
+    return op.name in _CHEAP
+
+
+_CHEAP = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "negative",
+        "min",
+        "max",
+        "abs",
+        "fma",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "if_then_else",
+        "Select",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "likely",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_not",
+        "shift_left",
+        "shift_right",
+        "cast",
+        "reinterpret",
+        "copysign",
+        "undef",
+    ]
+)
