@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 from msgspec import Struct
@@ -264,17 +265,18 @@ def literal_hint(value: object, to: DType | None) -> str | None:
     if (FLOAT32 if to is None and isinstance(value, float) else to or INT32).is_float:
         infinite = "-inf" if isinstance(value, (int, float)) and value < 0 else "inf"
         return f'an infinity is `float("{infinite}")`; `T.float64(...)` holds greater numbers'
-    if not isinstance(value, int):
+    if not isinstance(value, Integral):  # numpy's integers are, too
         return None
-    low, high = (value, value) if to is None else to.int_range()
-    wider = next((kind for kind in map(dtype, _WIDER) if _within(kind, min(low, value), max(high, value))), None)
+    number = int(value)
+    low, high = (number, number) if to is None else to.int_range()
+    wider = next((kind for kind in map(dtype, _WIDER) if _within(kind, min(low, number), max(high, number))), None)
     if to is None:
         return None if wider is None else f"give the literal a type that holds it, such as `T.{wider}(...)`"
     hints = []
     if wider is not None:
         hints.append(f'{wider} holds it: cast what stands beside it, `x.astype("{wider}")`, or declare that so')
-    if not to.is_bool and -(1 << to.bits - 1) <= value < 1 << to.bits:
-        hints.append(f"as {to} its bits are `{(value - low) % (1 << to.bits) + low}`")
+    if not to.is_bool and -(1 << to.bits - 1) <= number < 1 << to.bits:
+        hints.append(f"as {to} its bits are `{(number - low) % (1 << to.bits) + low}`")
     return "; ".join(hints) or None
 
 

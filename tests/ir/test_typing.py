@@ -83,6 +83,12 @@ def test_the_way_out_for_a_literal_is_one(value: int, kind: str | None, hint: st
     assert caught.value.diagnostics[0].hint == hint
 
 
+def test_the_way_out_is_that_of_numbers_of_numpy_too() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        as_expr(np.int64(200), dtype("int8"))
+    assert "as int8 its bits are `-56`" in str(caught.value.diagnostics[0].hint)
+
+
 def test_a_float_literal_beside_an_integer_makes_it_float32() -> None:
     node = call(var("int64") * 2.5)
     assert node.dtype.name == "float32"
