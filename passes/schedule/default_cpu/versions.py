@@ -9,9 +9,9 @@ before:                                    after:
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 
+from tirscript.ir.arith.logic import conjunction
 from tirscript.ir.expr import Call, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import const, get_op
@@ -45,9 +45,8 @@ def beside(special: PrimFunc, conditions: Iterable[Expr], general: PrimFunc, suf
     """
     taken = {node.name for node in walk(general.body) if type(node) is Block}
     first = refresh(renamed_apart(_without_matches(special), taken, suffix))
-    condition = functools.reduce(get_op("logical_and"), conditions)
     matches = [stmt for stmt in general.body if _gives_lengths(stmt)]
-    return general.replace(body=(*matches, If(condition, first, _without_matches(general))))
+    return general.replace(body=(*matches, If(conjunction([*conditions]), first, _without_matches(general))))
 
 
 def with_one_row(func: PrimFunc, rows: Iterable[Expr]) -> tuple[PrimFunc, list[Expr]] | None:
