@@ -141,8 +141,11 @@ class GraphExprLowering(GraphLegacyLowering):
             self.out += steps
         return made
 
+    def held(self, node: ast.expr) -> Any:
+        return self.step(self.value(node), node)
+
     def step(self, value: Any, node: ast.expr) -> Any:
-        """A value that was read before `node`, whose steps it comes before: a step of its own where it is no leaf."""
+        """A value as a step of its own where it is no leaf: before what follows. `node` is for mistakes."""
         if isinstance(value, (tuple, list)):
             return type(value)([self.step(one, node) for one in value])
         if type(value) is TupleExpr:

@@ -203,7 +203,7 @@ class PlainLowering(Context):
                 found.update(extra)
             else:
                 name = self.value(key)
-                value = self.value(item)
+                value = self.held(item)
                 self.sized(name, key)
                 self.plain(lambda n=name, v=value: found.__setitem__(n, v), key, ())  # type: ignore[misc]
         return self.sized(found, node)
@@ -327,6 +327,10 @@ class PlainLowering(Context):
         Where values need steps of their own, those of `found` come first.
         """
         return (value or self.value)(node)
+
+    def held(self, node: ast.expr) -> Any:
+        """The value of a node that a dict holds, which may be used often, or not at all."""
+        return self.value(node)
 
     def by_place(self, entry: Op, node: ast.Call) -> ast.Call:
         """A call of an operator with all arguments by place that it gives by name, but for the dtype of the result."""

@@ -24,6 +24,8 @@ from tirscript.script import parse
         ("y = G.add(x1=G.exp(x), x2=G.sin(G.cos(x)))", ["exp", "cos", "sin", "add"]),
         ("y = G.concat((G.exp(x), *[G.sin(G.cos(x))]), axis=0)", ["exp", "cos", "sin", "concat"]),
         ("y = G.add(G.exp(x), **{'x2': G.sin(G.cos(x))})", ["exp", "cos", "sin", "add"]),
+        ("d = {'a': G.exp(x), 'b': G.sin(G.cos(x))}; y = G.add(d['a'], d['b'])", ["exp", "cos", "sin", "add"]),
+        ("d = {'a': G.exp(x)}; y = G.add(d['a'], d['a'])", ["exp", "add"]),
         ("a, y = G.exp(x), G.sin(G.cos(x))", ["exp", "cos", "sin"]),
         ("y = G.split(G.exp(x), 2)[0] * G.split(G.sin(x), 2)[1]", ["exp", "split", "sin", "split", "multiply"]),
     ],
