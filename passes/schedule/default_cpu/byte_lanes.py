@@ -17,7 +17,7 @@ from tirscript.ir.expr import BufferLoad, Var
 from tirscript.ir.index_map import IndexMap
 
 from ..primitive import BlockHandle
-from .contraction import Roles, maker_of, nest_loop, result_of, roles_of
+from .contraction import Roles, maker_of, nest_loop, result_of, roles_of, rounded_up
 from .nests import Nest, indices_of
 from .panels import vector_copy
 from .reductions import lanes_apart
@@ -65,11 +65,7 @@ def in_lanes(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     sch.pad_einsum(name, [by_axis[axis.var] for axis in nest.block.axes])
-    odd = {
-        id(dim)
-        for dim, pad in ((roles.rows, rows), (roles.columns, columns), (roles.reduced[0], GROUP))
-        if not dim.divides(pad)
-    }
+    odd = rounded_up(work, nest)
     plain = work.nest(name, symbolic=True)
     tiled = roles_of(work, plain) if plain is not None else None
     if plain is None or tiled is None:
@@ -85,7 +81,7 @@ def in_lanes(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     if work.facts.dots == "vnni" and kinds[0] == kinds[1]:  # its instruction multiplies bytes of different signs
         rest = sch.flip_signedness(right)
         flipped = kinds[1] = "uint8" if kinds[0] == "int8" else "int8"
-    result = result_of(work, plain, reader, bool(odd & {id(roles.rows), id(roles.columns)}))
+    result = result_of(work, plain, reader, bool(odd & {roles.rows.var, roles.columns.var}))
     loops = {id(dim): dim.loop for dim in plain.dims}
     depth = tiled.reduced[0].extent // GROUP if tiled.reduced[0].known else 1
     i_0, i_1 = sch.split(loops[id(tiled.rows)], [None, rows])
@@ -140,10 +136,10 @@ def _apart(work: Work, name: str, load: BufferLoad) -> BlockHandle:
     return copy
 
 
-def _lies_in_lines(roles: Roles, odd: set[int]) -> bool:
+def _lies_in_lines(roles: Roles, odd: set[Var]) -> bool:
     """Whether the operand of the rows is read as it lies: neighbours in the reduction beside each other."""
     load = roles.left
-    padded = odd & {id(roles.rows), id(roles.reduced[0])}
+    padded = odd & {roles.rows.var, roles.reduced[0].var}
     return not padded and load.indices[-1] is roles.reduced[0].var and load.buffer.strides is None
 
 

@@ -190,7 +190,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
     sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
     sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
-    padded = _rounded_up(work, nest)
+    padded = rounded_up(work, nest)
     straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, roles.columns.var in padded)
     turned = right is not None and lines_last(work, right, roles)
@@ -503,7 +503,7 @@ def _count(dims: Sequence[Dim]) -> int:
     return count
 
 
-def _rounded_up(work: Work, nest: Nest) -> set[Var]:
+def rounded_up(work: Work, nest: Nest) -> set[Var]:
     """The axes that `pad_einsum` found to be no multiples of the tile. Of extents that are no numbers it knows more
     than `Dim.divides`: `T.ceildiv(n, 8) * 8` is a multiple of 8."""
     now = work.block(nest.name).axes
@@ -581,6 +581,7 @@ __all__ = [
     "placed",
     "result_of",
     "roles_of",
+    "rounded_up",
     "tile_of",
     "tiled",
 ]

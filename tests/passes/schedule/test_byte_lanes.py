@@ -177,3 +177,28 @@ def test_the_target_says_which(target: str, instruction: str | None) -> None:
     with Target.parse(target):
         text = words(get_pass("default_cpu")(kernel))
     assert instruction in text if instruction is not None else "llvm.x86" not in text
+
+
+@pytest.mark.parametrize(("bits", "kind"), KINDS)
+def test_symbolic_rows_that_are_whole_tiles_are_not_rounded_up(bits: int, kind: str) -> None:
+    @T.prim_func
+    def by_eights(n: T.int64, k: T.int64, a: T.handle, w: T.handle, c: T.handle):
+        A = T.match_buffer(a, (n * 8, k), "int8")
+        W = T.match_buffer(w, (64, k), "int8")
+        C = T.match_buffer(c, (n * 8, 64), "int32")
+        for i, j, l in T.grid(n * 8, 64, k):
+            with T.block("C"):
+                vi, vj, vl = T.axis.remap("SSR", [i, j, l])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += T.cast(A[vi, vl], "int32") * T.cast(W[vj, vl], "int32")
+
+    made = scheduled(by_eights, facts(bits, kind))
+    assert "C_pad" not in made.script() and "tensorize" in str(default_schedule(by_eights, facts(bits, kind)).trace)
+    built = tirscript.build(made) if here(bits, kind) else None
+    rng = np.random.default_rng(2)
+    for n, k in ((1, 5), (2, 16), (0, 3), (1, 0)):
+        A, W = rng.integers(-128, 128, (n * 8, k), "int8"), rng.integers(-128, 128, (64, k), "int8")
+        found = np.full((n * 8, 64), 7, "int32")
+        (built or (lambda *given: interpret(made, *given)))(n, k, A, W, found)
+        np.testing.assert_array_equal(found, A.astype("int32") @ W.T.astype("int32"))
