@@ -16,7 +16,18 @@ from tirscript.ir.expr import Call, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, substitute, walk
-from tirscript.ir.stmt import AllocateConst, Axis, Block, If, MatchBuffer, Stmt
+from tirscript.ir.stmt import (
+    AllocateConst,
+    AllocBuffer,
+    Assume,
+    Axis,
+    Block,
+    DeclBuffer,
+    If,
+    MatchBuffer,
+    StaticAssert,
+    Stmt,
+)
 
 from ...simplify import simplified
 from ...statements import reads_memory
@@ -26,6 +37,8 @@ from ..schedule import Schedule
 
 # so many rows are one tile, whose other operand need not be copied
 FEW = 8
+_DEMANDS = (Assume, StaticAssert)
+_MEMORY = (AllocBuffer, AllocateConst, DeclBuffer)
 
 
 def may_have_versions(func: PrimFunc) -> bool:
@@ -41,12 +54,16 @@ def is_known(func: PrimFunc, size: Expr) -> bool:
 def beside(special: PrimFunc, conditions: Iterable[Expr], general: PrimFunc, suffix: str) -> PrimFunc:
     """One function that does what `special` does where all conditions hold, else what `general` does.
 
-    The names of blocks of the special version end with `suffix`.
+    The names of blocks of the special version end with `suffix`. What the function demands of its sizes before it does
+    anything stands ahead of both; it is `general` alone where it demands something later, which may never hold in one
+    of the two.
     """
+    if any(type(node) in _DEMANDS for node in walk(_without_head(general))):
+        return general
     taken = {node.name for node in walk(general.body) if type(node) is Block}
-    first = refresh(renamed_apart(_without_matches(special), taken, suffix))
-    matches = [stmt for stmt in general.body if _gives_lengths(stmt)]
-    return general.replace(body=(*matches, If(conjunction([*conditions]), first, _without_matches(general))))
+    first = refresh(renamed_apart(_without_head(special), taken, suffix))
+    chosen = If(conjunction([*conditions]), first, _without_head(general))
+    return general.replace(body=(*_head(general), chosen))
 
 
 def with_one_row(func: PrimFunc, rows: Iterable[Expr]) -> tuple[PrimFunc, list[Expr]] | None:
@@ -57,11 +74,10 @@ def with_one_row(func: PrimFunc, rows: Iterable[Expr]) -> tuple[PrimFunc, list[E
         return None
     if not all(is_const(simplified(substitute(size, ones)), 1) for size in rows):
         return None
-    body = _without_matches(func)
+    body = _without_head(func)
     # buffers from outside keep the shapes that they have there
     kept = {buffer: buffer for buffer in free_buffers(body)}
-    matches = [stmt for stmt in func.body if _gives_lengths(stmt)]
-    made = func.replace(body=(*matches, *substitute(body, {**ones, **kept})))
+    made = func.replace(body=(*_head(func), *substitute(body, {**ones, **kept})))
     return made, [get_op("equal")(var, one) for var, one in ones.items()]
 
 
@@ -80,22 +96,31 @@ def with_few_rows(blocks: PrimFunc, rows: Mapping[str, Axis]) -> tuple[PrimFunc,
             whole.add(schedule.get(schedule.get_block(name)).axes[at].stop)
     except ScheduleError:
         return None
-    body = _without_matches(schedule.func)
+    body = _without_head(schedule.func)
     if any(type(node) is Call and node in whole for node in walk(tuple(free_buffers(body)))):
         return None  # a buffer from outside keeps its shape
     body = rewrite(body, {Call: lambda call: const(FEW, call.dtype) if call in whole else call})
-    matches = [stmt for stmt in schedule.func.body if _gives_lengths(stmt)]
     conditions = [size > 0 for size in sizes] + [size <= FEW for size in sizes]
-    return schedule.func.replace(body=(*matches, *body)), conditions
+    return schedule.func.replace(body=(*_head(schedule.func), *body)), conditions
 
 
-def _gives_lengths(stmt: Stmt) -> bool:
-    """Whether a statement gives a parameter its shape, and with that lengths their values."""
-    return type(stmt) is MatchBuffer and type(stmt.source) is Var
+def _head(func: PrimFunc) -> list[Stmt]:
+    """The statements that give parameters their shapes, and with that lengths their values, and what is demanded of
+    these before anything is done."""
+    found: list[Stmt] = []
+    begun = False
+    for stmt in func.body:
+        demands = type(stmt) in _DEMANDS and not begun and is_known(func, stmt.condition)  # type: ignore[attr-defined]
+        if demands or (type(stmt) is MatchBuffer and type(stmt.source) is Var):
+            found.append(stmt)
+        else:
+            begun = begun or type(stmt) not in _MEMORY
+    return found
 
 
-def _without_matches(func: PrimFunc) -> tuple[Stmt, ...]:
-    return tuple([stmt for stmt in func.body if not _gives_lengths(stmt)])
+def _without_head(func: PrimFunc) -> tuple[Stmt, ...]:
+    head = set(map(id, _head(func)))
+    return tuple([stmt for stmt in func.body if id(stmt) not in head])
 
 
 __all__ = ["beside", "is_known", "may_have_versions", "with_few_rows", "with_one_row"]

@@ -154,3 +154,42 @@ def layer(A: T.handle, W: T.Buffer((512, 512), "float32"), b: T.Buffer((512,), "
         x, found = numbers(batch, n, 512), np.zeros((batch, n, 512), "float32")
         built(x, w, b, found)
         np.testing.assert_array_equal(found, np.maximum((x - x.sum(2, keepdims=True)) @ w + b, 0))
+
+
+@pytest.mark.parametrize("demand", ["n >= 2", "n == 1", "n <= 8", "n > 16", "n % 4 == 0"])
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_assumed_of_a_size_does_not_stand_in_versions_where_it_never_holds(demand: str, late: bool) -> None:
+    func = product(scalars=", n: T.int64")
+    first, last = func.script().rstrip().split("\n    for ", 1)
+    demands = f"    T.assume({demand})\n    T.static_assert({demand})\n"
+    text = f"{first}\n    for {last}\n{demands}" if late else f"{first}\n{demands}    for {last}\n"
+    found = parse(text)
+    assert isinstance(found, PrimFunc)
+    assert conditions(found) == ([] if late else ["n == 1", "n > 0 and n <= 8"])
+    built = tirscript.build(found, bounds_check=True)
+    for rows in (rows for rows in (1, 4, 8, 20) if eval(demand, {"n": rows})):
+        a, w, c = numbers(rows, 512), numbers(512, 512), np.full((rows, 512), 7, "float32")
+        built(a, w, c, rows)
+        np.testing.assert_array_equal(c, a @ w)
+
+
+@pytest.mark.parametrize("demand", ["m >= 64", "m == 3", "m < 5"])
+def test_what_is_assumed_of_a_length_stands_ahead_of_the_version_for_short_lines(demand: str) -> None:
+    found = parse(f"""
+@T.prim_func
+def sums(m: T.int64, A: T.Buffer((64, "m"), "float32"), B: T.Buffer((64,), "float32")):
+    T.assume({demand})
+    for i, k in T.grid(64, m):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] += A[vi, vk]
+""")
+    assert isinstance(found, PrimFunc)
+    assert len(conditions(found)) == 1
+    built = tirscript.build(found, bounds_check=True)
+    for length in (length for length in (3, 64, 100) if eval(demand, {"m": length})):
+        a, b = numbers(64, length), np.full(64, 7, "float32")
+        built(length, a, b)
+        np.testing.assert_array_equal(b, a.sum(1))
