@@ -39,8 +39,8 @@ from .work import Work
 def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     """The schedule that the pass `default_cpu` makes of a function; no step where the function says how it runs.
 
-    The pass puts versions for short lines of symbolic length (`for_lengths`) and for products of one row beside it,
-    which are in no trace.
+    The pass puts versions for short lines of symbolic length (`for_lengths`) and for products of one row and of few
+    beside it, which are in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
     `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func))))))`.
     The attribute "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.

@@ -19,6 +19,7 @@ import math
 from msgspec import Struct
 
 from tirscript.ir.arith.linear import linear
+from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
@@ -136,6 +137,9 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
         ),
         None,
     )
+    unknown = [dim for dim in nest.reduced if not dim.known]
+    if lines is not None and any(dim.var.dtype is not INT64 for dim in unknown):
+        return None  # indices that may wrap around make no plain vectors of the lines of a copy
     height = 1 if lines is None else _height(lines.extent)
     return Window(columns, _lanes(columns.extent, work.facts.lanes(nest.dtype.bits)), lines, height, image)
 
