@@ -396,6 +396,8 @@ class GraphExprLowering(GraphLegacyLowering):
         if isinstance(owner, Metadata):
             return self.metadata_item(owner, node)
         if not isinstance(owner, GraphExpr):
+            if isinstance(node.value, (ast.Tuple, ast.List)):
+                owner = self.step(owner, node.value)  # what is not taken is done as well
             return super().item_of(owner, node)
         kind = self.type_at_place(owner, node)
         if type(kind) is TensorType:

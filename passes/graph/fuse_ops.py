@@ -164,7 +164,7 @@ class _Fusion:
         maps = kind in (ELEMENTWISE, BROADCAST, INJECTIVE)
         products = [use.bind for use in uses if use.bind is not None and self.kind(use.bind) == CONTRACTION]
         if maps and products:
-            # what feeds a contraction is read many times, and would be made as often
+            # what feeds a contraction is read many times, and would be made as often; another order costs nothing
             return is_permutation(self.callee(bind)) and all(is_product(self.callee(one)) for one in products)
         if bind.var in self.finishing and group.anchor == REDUCTION:
             return False  # a contraction does it in its tiles, once

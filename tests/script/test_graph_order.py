@@ -27,6 +27,7 @@ from tirscript.script import parse
         ("d = {'a': G.exp(x), 'b': G.sin(G.cos(x))}; y = G.add(d['a'], d['b'])", ["exp", "cos", "sin", "add"]),
         ("d = {'a': G.exp(x)}; y = G.add(d['a'], d['a'])", ["exp", "add"]),
         ("a, y = G.exp(x), G.sin(G.cos(x))", ["exp", "cos", "sin"]),
+        ("y = (G.exp(x), G.sin(x))[1]", ["exp", "sin"]),
         ("y = G.split(G.exp(x), 2)[0] * G.split(G.sin(x), 2)[1]", ["exp", "split", "sin", "split", "multiply"]),
     ],
 )
