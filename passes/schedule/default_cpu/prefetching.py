@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad
+from tirscript.ir.expr import BufferLoad, is_const
 from tirscript.ir.rewrite import walk
 
 from ..primitive import LoopHandle
@@ -44,10 +44,11 @@ def next_row(work: Work, name: str) -> None:
 
 
 def _longest(work: Work, names: list[str], row: LoopHandle) -> str:
-    """The last block, or the one before where the last is one vector: the rest of that one's line."""
-    first, last = ([work.sch.get(loop).kind for loop in work.sch.get_loops(name)] for name in names)
+    """The last block, or the one before it where the last does what is left of that one's line."""
+    first, last = ([work.sch.get(loop) for loop in work.sch.get_loops(name)] for name in names)
     depth = work.sch.get_loops(names[-1]).index(row) + 1
-    return names[0] if last[depth:] == ["vectorized"] and first[depth:] == ["serial", "vectorized"] else names[1]
+    rest = len(last) > depth and not is_const(last[depth].start, 0)
+    return names[0] if rest and [loop.kind for loop in first[depth:]] == ["serial", "vectorized"] else names[1]
 
 
 def _shared(work: Work, name: str) -> LoopHandle | None:

@@ -102,7 +102,7 @@ def test_a_sum_stands_in_the_loop_that_makes_what_it_sums() -> None:
 def test_a_sum_of_unknown_length_stands_there_as_well(bits: int) -> None:
     func, facts = softmax("n", "m"), CpuFacts(vector_bits=bits)
     made = scheduled(func, facts)
-    assert f"_m in range(T.ceildiv(m, {bits // 16}))" in made.script() and not verify(made)
+    assert f"_m_0 in range(m // {bits // 16})" in made.script() and not verify(made)
     built = tirscript.build(made, bounds_check=True)
     for rows, columns in ((3, 1), (2, 41), (1, 64), (5, 127), (0, 50), (2, 1000)):
         given = np.random.default_rng(columns).standard_normal((rows, columns)).astype("float32")
