@@ -226,7 +226,7 @@ def _is_short(buffer: Buffer, behind: int, products: bool) -> bool:
     """Whether lines are short, or may be."""
     lines, line = _pair(buffer.shape, behind)
     if type(line) is not Const and line.dtype is INT64:
-        return lines.dtype is INT64 or (type(lines) is Const and not products)
+        return not products if type(lines) is Const else lines.dtype is INT64
     if products and not behind:
         return False  # the rules for products join known lines of columns by themselves
     return _is_known(buffer, behind) and line.value < LONG  # type: ignore[attr-defined]

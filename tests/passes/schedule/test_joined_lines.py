@@ -333,3 +333,23 @@ def main(A: T.Buffer(("n", "m")), s: T.Buffer(("n",)), C: T.Buffer(("n", "m"))):
 """)
     assert isinstance(func, PrimFunc)
     assert "_1d" not in scheduled(func, WIDE).script()
+
+
+def test_lines_of_unknown_columns_of_products_stay_whatever_the_dtype_of_their_number() -> None:
+    """The rules for products join columns by themselves."""
+    made = [
+        parse(f"""
+@T.prim_func
+def main(X: T.Buffer((24, {lines}, "w")), W: T.Buffer((40, 24)), Y: T.Buffer((40, {lines}, "w"))):
+    for f, y, x, c in T.grid(40, {lines}, w, 24):
+        with T.block("Y"):
+            f, y, x, c = T.axis.remap("SSSR", [f, y, x, c])
+            with T.init():
+                Y[f, y, x] = 0.0
+            Y[f, y, x] += W[f, c] * X[c, y, x]
+""")
+        for lines in ("14", "T.int64(14)")
+    ]
+    for func in made:
+        assert isinstance(func, PrimFunc)
+        assert with_joined_lines(func) is func
