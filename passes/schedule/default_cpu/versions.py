@@ -5,6 +5,9 @@ before:                                    after:
         S[i] = 0                                   for i in T.parallel(n): ... as it was
         for j in range(m):                     else:
             S[i] += A[i, j]                        for i in T.parallel(n): ... by lanes
+
+So have products of symbolic numbers of rows for one row, `if n == 1`, and for some, `elif n > 0 and n <= 8`: these do
+not copy the other operand, which takes longer than the product.
 """
 
 from __future__ import annotations
@@ -91,9 +94,9 @@ def with_few_rows(blocks: PrimFunc, rows: Mapping[str, Axis]) -> tuple[PrimFunc,
     try:
         for name, rounded in rows.items():
             axes = schedule.get(schedule.get_block(name)).axes
-            at = [axis.var for axis in axes].index(rounded.var)
-            schedule.pad_einsum(name, [FEW if one == at else 1 for one in range(len(axes))])
-            whole.add(schedule.get(schedule.get_block(name)).axes[at].stop)
+            schedule.pad_einsum(name, [FEW if axis.var is rounded.var else 1 for axis in axes])
+            made = schedule.get(schedule.get_block(name)).axes
+            whole |= {axis.stop for axis in made if axis.var is rounded.var}
     except ScheduleError:
         return None
     body = _without_head(schedule.func)
