@@ -3,7 +3,7 @@
 before:                                            after:
     @T.prim_func(private=True)                         @T.prim_func(private=True)
     def f(x: ..., W: ...):                             def f(x: ..., W: ...):
-        ...                                                T.func_attr({"constant_parameters": [1]})
+        ...                                                T.func_attr({"constant_parameters": (1,)})
                                                            ...
     @T.prim_func
     def main(x: ...):
@@ -41,6 +41,12 @@ def mark_constant_parameters(module: Module) -> Module:
     given = Given({one.name: one for one in module.functions})
     marked = {one.name: one.replace(attrs=Attrs({**one.attrs, MARK: _constants(one, given)})) for one in asked}
     return module.replace(functions=tuple([marked.get(one.name, one) for one in module.functions]))
+
+
+def is_constant(func: PrimFunc, at: int) -> bool:
+    """Whether a parameter is marked as a constant; in a private function without marks each may well be one."""
+    marked = func.attrs.get(MARK)
+    return func.private and (type(marked) is not tuple or at in marked)
 
 
 def _constants(func: PrimFunc, given: Given) -> tuple[int, ...]:
@@ -103,4 +109,4 @@ class Given:
         return at is not None and self.constant(caller.name, at, asked)
 
 
-__all__ = ["MARK", "Given", "mark_constant_parameters"]
+__all__ = ["MARK", "Given", "is_constant", "mark_constant_parameters"]

@@ -10,7 +10,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, For, Stmt
 
-from ...constants.constant_parameters import MARK
+from ...constants.constant_parameters import is_constant
 from ...statements import reads_memory
 from ..blocks import reads_of
 from ..dataflow import loads_of
@@ -93,15 +93,11 @@ class Work:
 
     def copied_once(self, buffer: Buffer) -> bool:
         """Whether copies of a buffer are made when the program is compiled (`pack_constants`), as plain loops alone:
-        those of constants, and of parameters that always are constants. What nobody has marked may well be one in a
-        function that only its own program calls."""
+        those of constants, and of parameters that always are constants."""
         func = self.sch.func
         if any(type(stmt) is AllocateConst and stmt.buffer is buffer for stmt in func.body):
             return True
-        marked = func.attrs.get(MARK)
-        return func.private and any(
-            param is buffer and (marked is None or at in marked) for at, param in enumerate(func.params)
-        )
+        return any(param is buffer and is_constant(func, at) for at, param in enumerate(func.params))
 
     def is_empty(self, loop: LoopHandle) -> bool:
         """Whether a loop from 0 never runs, so that there is nothing to schedule in it."""

@@ -15,7 +15,7 @@ from tirscript.ir.expr import CallFunction
 from tirscript.ir.rewrite import rewrite
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.constants import mark_constant_parameters, pack_constants
-from tirscript.passes.constants.constant_parameters import MARK
+from tirscript.passes.constants.constant_parameters import MARK, is_constant
 from tirscript.passes.graph import bind_params
 from tirscript.script import parse
 
@@ -180,6 +180,27 @@ def test_functions_say_which_parameters_are_constants(given: str, wanted: tuple[
     assert module["f"].attrs[MARK] == wanted and MARK not in module["main"].attrs
     assert not verify(module) and MARK in module.script()
     assert MARK not in pack_constants(module)["f"].attrs  # the copy is another parameter
+
+
+@pytest.mark.parametrize(
+    ("attribute", "wanted"),
+    [
+        ('"constant_parameters": (1,)', True),
+        ('"constant_parameters": ()', False),
+        ('"constant_parameters": 5', True),
+        ("", True),
+    ],
+)
+@pytest.mark.parametrize("private", [True, False])
+def test_what_a_mark_says_to_schedules(attribute: str, wanted: bool, private: bool) -> None:
+    func = parse(f"""
+@T.prim_func(private={private})
+def f(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32")):
+    T.func_attr({{{attribute}}})
+    A[0] = W[0, 0]
+""")
+    assert isinstance(func, PrimFunc)
+    assert is_constant(func, 1) is (wanted and private)
 
 
 def test_what_is_handed_on_is_marked_as_well() -> None:
