@@ -13,6 +13,7 @@ from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, For, Stmt
 
+from ...statements import reads_memory
 from ..edit import Edit
 from ..loops import number, plain, plus
 from ..primitive import LoopAt, primitive
@@ -86,10 +87,10 @@ def loop_partition(
 
 
 class _Decided(Scoped):
-    """Leaves out the conditions of blocks and values that hold throughout a part."""
+    """Leaves out the conditions of blocks and values that hold throughout a part; of memory it knows nothing."""
 
     def visit(self, node: Any) -> Any:
-        if type(node) is Call and node.dtype is BOOL:
+        if type(node) is Call and node.dtype is BOOL and not reads_memory(node):
             holds = self.analyzer.can_prove(node)
             if holds or self.analyzer.can_refute(node):
                 return const(holds, BOOL)

@@ -45,3 +45,19 @@ def test_predicates_of_blocks_are_left_out_where_they_hold() -> None:
     first, second = parts(schedule)
     assert "T.where" not in first and "T.where(i_1 < 17)" in second
     assert_same_result(func, schedule.func)
+
+
+def test_what_is_asked_of_memory_stays() -> None:
+    """It may have changed since by another name."""
+    func = program("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((32,), "int32")):
+    V = T.decl_buffer((4,), "int32", data=A.data)
+    for i in range(32):
+        if A[0] > 0:
+            V[0] = V[0] - 1
+            B[i] = T.if_then_else(A[0] > 0, 1, 2)
+""")
+    schedule = Schedule(func)
+    schedule.loop_partition("i", [16, None])
+    assert schedule.func.script().count("if A[0] > 0 else 2") == 2
