@@ -27,6 +27,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, Evaluate, MatchBuffer, Return, Stmt
 
+from .names import Names
 from .pipeline import module_pass
 from .statements import keep_comments
 from .targets import TARGET
@@ -86,7 +87,7 @@ def _reaches(func: PrimFunc, name: str, functions: dict[str, PrimFunc]) -> bool:
 
 def inlined(func: PrimFunc, functions: dict[str, PrimFunc]) -> PrimFunc:
     """`func` with the calls of `functions` that stand as statements replaced by what these do."""
-    names = {node.name for node in walk(func.body) if type(node) is Block}
+    names = Names(node.name for node in walk(func.body) if type(node) is Block)
 
     def evaluate(stmt: Evaluate) -> Stmt | tuple[Stmt, ...]:
         call = stmt.value
@@ -100,7 +101,7 @@ def inlined(func: PrimFunc, functions: dict[str, PrimFunc]) -> PrimFunc:
     return func if body is func.body else func.replace(body=body)
 
 
-def _applied(callee: PrimFunc, call: CallFunction, names: set[str]) -> tuple[Stmt, ...] | None:
+def _applied(callee: PrimFunc, call: CallFunction, names: Names) -> tuple[Stmt, ...] | None:
     """The body of a function for the arguments of a call; None where they are not whole buffers of its very shapes."""
     if len(call.args) != len(callee.params):
         return None
@@ -150,15 +151,11 @@ def _fits(param: Buffer, arg: Buffer, mapping: dict[Any, Any]) -> bool:
     return True
 
 
-def _named(stmt: Stmt, taken: set[str]) -> Stmt:
-    """A statement whose blocks have names that none of `taken` has, which grow by them."""
+def _named(stmt: Stmt, names: Names) -> Stmt:
+    """A statement whose blocks have names of their own."""
 
     def block(node: Block) -> Block:
-        name, number = node.name, 0
-        while name in taken:
-            number += 1
-            name = f"{node.name}_{number}"
-        taken.add(name)
+        name = names.fresh(node.name)
         return node if name == node.name else node.replace(name=name)
 
     renamed: Stmt = rewrite(stmt, {Block: block})

@@ -34,6 +34,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import refresh, rewrite, walk
 from tirscript.ir.target import Target
 
+from .names import Names
 from .pipeline import module_pass
 from .targets import EXTERNAL, TARGET, outer_target, own_target
 
@@ -71,11 +72,11 @@ def bind_targets(module: Module) -> Module:
         for helper in helpers:
             takers.setdefault(helper, {})[own[name]] = None  # type: ignore[index]
     renamed: dict[tuple[Target, str], str] = {}
-    taken = set(by_name)
+    free = Names(by_name)
     for helper, targets in takers.items():
         for at, target in enumerate(targets):
             if helper in host or at > 0:
-                renamed[target, helper] = _fresh(f"{helper}_{target.kind}", taken)
+                renamed[target, helper] = free.fresh(f"{helper}_{target.kind}")
     functions: list[Function] = []
     for one in module.functions:
         said = own[one.name]
@@ -103,15 +104,6 @@ def _reached(name: str, functions: dict[str, Function], own: dict[str, Target | 
             found[one] = None
             waiting += called(functions[one])
     return list(found)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    made, number = name, 0
-    while made in taken:
-        number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
-    return made
 
 
 def _calling(func: Any, target: Target, renamed: dict[tuple[Target, str], str]) -> Any:

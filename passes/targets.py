@@ -16,6 +16,8 @@ from tirscript.ir.span import Span
 from tirscript.ir.target import EXTERNAL, Target
 from tirscript.ir.target_kinds import TARGET_KINDS
 
+from .names import Names
+
 TARGET = "target"
 # attributes in which Relax names the kind of target that a function is for
 _CODEGEN = ("codegen", "Codegen")
@@ -93,28 +95,29 @@ def target_of(func: PrimFunc | GraphFunc, module: Module | None = None) -> Targe
     return None if outer is None else outer.main
 
 
-__all__ = ["EXTERNAL", "TARGET", "outer_target", "own_target", "passing_over", "read_target", "target_of"]
-
-
 def under_free_names(outside: Sequence[Any], module: Module) -> list[Any]:
     """Functions that are compiled by themselves, under names that are free in a module, by which they call each other;
     the module calls them by their attribute."""
-    taken = {one.name for one in module.functions}
-    renamed: dict[str, str] = {}
-    for one in outside:
-        name, number = one.name, 0
-        while name in taken:
-            number += 1
-            name = f"{one.name}_{number}"
-        taken.add(name)
-        if name != one.name:
-            renamed[one.name] = name
-    if not renamed:
+    names = Names(one.name for one in module.functions)
+    renamed = {one.name: names.fresh(one.name) for one in outside}
+    if all(new == old for old, new in renamed.items()):
         return list(outside)
 
     def follow(node: Any) -> Any:
-        other = renamed.get(node.function)
-        return node if other is None else node.replace(function=other)
+        name = renamed.get(node.function, node.function)
+        return node if name == node.function else node.replace(function=name)
 
     rules: Any = {CallFunction: follow, FunctionRef: follow}
-    return [rewrite(one, rules).replace(name=renamed.get(one.name, one.name)) for one in outside]
+    return [rewrite(one, rules).replace(name=renamed[one.name]) for one in outside]
+
+
+__all__ = [
+    "EXTERNAL",
+    "TARGET",
+    "outer_target",
+    "own_target",
+    "passing_over",
+    "read_target",
+    "target_of",
+    "under_free_names",
+]

@@ -40,6 +40,7 @@ from tirscript.ir.stmt import (
     Stmt,
 )
 
+from ..names import Names
 from ..pipeline import module_pass
 from .codecs import CODECS, Codec, get_codec, give_back, packed_by
 
@@ -68,7 +69,7 @@ class Packing:
 
     def __init__(self, module: Module, codecs: list[Codec]) -> None:
         self.module, self.codecs = module, codecs
-        self.names = {func.name for func in module.functions}
+        self.names = Names(func.name for func in module.functions)
         self.used: dict[str, str] = {}  # by codec: the name of the function that unpacks
         self.added: list[PrimFunc] = []
 
@@ -80,12 +81,8 @@ class Packing:
             own = [func for func in self.module.functions if func.name == function.name]
             name = function.name
             if not own or own[0] != function:
-                number = 0
-                while name in self.names:
-                    number += 1
-                    name = f"{function.name}_{number}"
+                name = self.names.fresh(name)
                 self.added.append(function.replace(name=name, private=True))
-            self.names.add(name)
             self.used[codec.name] = name
         return name
 

@@ -41,6 +41,7 @@ from tirscript.ir.module import Function, Module
 from tirscript.ir.rewrite import map_except_buffers, refresh, walk
 from tirscript.ir.stmt import AllocateConst
 
+from ..names import Names
 from ..pipeline import module_pass
 from .parameters import hindrance, with_constants
 
@@ -152,7 +153,7 @@ def _with_functions(
     uses.subtract(key[0] for _, key, _ in calls)
     moved_from = {key[0] for key in made}
     kept = {one.name for one in module.functions if not one.private or uses[one.name] > 0}
-    taken = {one.name for one in module.functions if one.name in kept or one.name not in moved_from}
+    names = Names(one.name for one in module.functions if one.name in kept or one.name not in moved_from)
     named: dict[Any, PrimFunc] = {}
     variants: dict[str, list[PrimFunc]] = {}  # what stands in front of a function, by its name
     known: dict[int, list[PrimFunc]] = {}
@@ -161,12 +162,7 @@ def _with_functions(
         equal = known.setdefault(structural_hash(func.replace(name="")), [])
         same = next((other for other in equal if structural_equal(func.replace(name=other.name), other)), None)
         if same is None:
-            name, number = func.name, 0
-            while name in taken:
-                number += 1
-                name = f"{func.name}_{number}"
-            taken.add(name)
-            same = refresh(func.replace(name=name))  # the function that it is made of may stay
+            same = refresh(func.replace(name=names.fresh(func.name)))  # the function that it is made of may stay
             equal.append(same)
             variants.setdefault(key[0], []).append(same)
         named[key] = same

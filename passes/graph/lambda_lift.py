@@ -44,6 +44,7 @@ from tirscript.ir.node import recursion_room
 from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 
+from ..names import Names
 from ..pipeline import module_pass
 
 
@@ -71,7 +72,7 @@ class _Lifting:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.taken = {function.name for function in module.functions}
+        self.names = Names(function.name for function in module.functions)
         self.made: list[GraphFunc] = []
         self.known: dict[GraphVar, _Lifted] = {}
         self.checked = True  # whether the function of the module that is on its way is one to be checked
@@ -125,11 +126,7 @@ class _Lifting:
         told = set(plain_dimensions(tuple(param.type for param in params)))
         more = dict.fromkeys(node for node in walk(func) if type(node) is Var and node not in own and node not in told)
         symbols = {one: GraphVar(one.name, PrimType(one.dtype, one)) for one in more}
-        name, number = var.name, 0
-        while name in self.taken:
-            number += 1
-            name = f"{var.name}_{number}"
-        self.taken.add(name)
+        name = self.names.fresh(var.name)
         given = (*(PrimValue(one) for one in symbols), *free)
         closure = OpCall(MAKE_CLOSURE, (FunctionRef(name), TupleExpr(given)), span=func.span)
         func = _calling_itself(func, var, given, closure)

@@ -38,8 +38,8 @@ from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import rewrite
 
+from ..names import Names
 from ..pipeline import module_pass
-from .names import Names
 
 
 @module_pass()

@@ -37,8 +37,8 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import definitions, refresh, walk
 from tirscript.ir.stmt import Stmt
 
+from ..names import Names
 from ..pipeline import module_pass
-from .names import Names
 from .replacing import is_pure, variables, written_in_place
 
 INPUTS = "num_input"

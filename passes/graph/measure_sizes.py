@@ -60,8 +60,8 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
+from ..names import Names
 from ..pipeline import module_pass
-from .names import Names
 from .replacing import with_sizes
 from .written_out import callees_first, calls_of, for_arguments, in_place
 

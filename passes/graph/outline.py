@@ -26,7 +26,7 @@ from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 
-from .names import Names
+from ..names import Names
 from .replacing import variables, written_in_place
 
 LONGEST = 80  # characters of a name that is made of others

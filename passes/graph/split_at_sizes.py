@@ -62,9 +62,9 @@ from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
 from ..lowering import STEPS
+from ..names import Names
 from ..pipeline import module_pass
 from .graph_to_tensor import lowered
-from .names import Names
 from .replacing import variables
 
 

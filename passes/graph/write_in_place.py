@@ -32,6 +32,7 @@ from tirscript.ir.node import Node
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, Evaluate, For, Stmt
 
+from ..names import Names
 from ..pipeline import module_pass
 from ..targets import TARGET
 
@@ -78,7 +79,7 @@ class _InPlace:
         # a kernel for a target of its own is called as it is
         kernels = [one for one in module.functions if isinstance(one, PrimFunc) and TARGET not in one.attrs]
         self.kernels = {one.name: one for one in kernels if one.private}
-        self.taken = {one.name for one in module.functions}
+        self.names = Names(one.name for one in module.functions)
         self.made: dict[tuple[str, int, int], PrimFunc] = {}
         self.fits: dict[str, list[tuple[int, int]]] = {}
 
@@ -142,16 +143,10 @@ class _InPlace:
         """The name of the kernel in place."""
         known = self.made.get((name, source, target))
         if known is None:
-            base = own = f"{name}_in_place"
-            number = 0
-            while own in self.taken:
-                number += 1
-                own = f"{base}_{number}"
-            self.taken.add(own)
             func = self.kernels[name]
             params = tuple(param for at, param in enumerate(func.params) if at != target)
             made = substitute(func.replace(params=params), {func.params[target]: func.params[source]})
-            known = self.made[name, source, target] = refresh(made.replace(name=own))
+            known = self.made[name, source, target] = refresh(made.replace(name=self.names.fresh(f"{name}_in_place")))
         return known.name
 
 

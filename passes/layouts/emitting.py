@@ -21,7 +21,7 @@ from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
-from ..graph.names import Names
+from ..names import Names
 from ..overcompute import remove_branching_through_overcompute
 from ..remove_assume import remove_assume
 from .calls import call, closed

@@ -36,7 +36,7 @@ from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 from tirscript.ir.written import written_params
 
-from ..graph.names import Names
+from ..names import Names
 from ..pipeline import module_pass
 from .calls import Instances, buffer_type, call, closed
 from .converters import claim_of

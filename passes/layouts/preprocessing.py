@@ -36,8 +36,8 @@ from tirscript.ir.node import Node
 from tirscript.ir.rewrite import free_vars, refresh, walk
 from tirscript.ir.stmt import Stmt
 
-from ..graph.names import Names
 from ..graph.replacing import written_in_place
+from ..names import Names
 from .calls import called
 from .mapping import conversion_of
 

@@ -33,8 +33,8 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, words
 
 from ..graph.dead_code import dead_code_elimination
-from ..graph.names import Names
 from ..graph.replacing import written_in_place
+from ..names import Names
 from ..pipeline import module_pass
 from .calls import Instances
 from .emitting import Emitting, Functions, Report

@@ -12,6 +12,7 @@ from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, For, MatchBuffer, Stmt
 
+from ...names import Names
 from ..blockizing import blockized
 from ..blocks import inferred
 from ..dataflow import check_own_memory
@@ -172,15 +173,10 @@ def _dim(dim: Expr, start: Expr) -> Expr:
 
 def _named(edit: Edit, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """A body whose blocks have names that no other block has."""
-    taken: set[str] = set(edit.tree.blocks)
+    names = Names(edit.tree.blocks)
 
     def rename(block: Block) -> Block:
-        name, number = block.name or "block", 0
-        while name in taken:
-            number += 1
-            name = f"{block.name or 'block'}_{number}"
-        taken.add(name)
-        return block.replace(name=name)
+        return block.replace(name=names.fresh(block.name or "block"))
 
     found: tuple[Stmt, ...] = rewrite(body, {Block: rename})
     return found

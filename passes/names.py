@@ -1,4 +1,4 @@
-"""Names of functions that passes add to a module."""
+"""Names of what passes add: functions to a module, blocks to a function."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 class Names:
-    """Names of new functions in a module."""
+    """Names beside those that are taken."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = set(taken)
 
     def fresh(self, base: str) -> str:
-        """`base`, with a number behind it where a function has that name."""
+        """`base`, with a number behind it where that is taken; it is from then on."""
         name, number = base, 0
         while name in self.taken:
             number += 1
