@@ -70,13 +70,13 @@ def _without_mark(func: PrimFunc) -> PrimFunc:
 
 def _pack_own(func: PrimFunc, limit: int) -> PrimFunc:
     """A function with the copies of its constants made."""
-    known = {stmt.buffer: stmt for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved}
+    constants = {stmt.buffer: stmt for stmt in func.body if type(stmt) is AllocateConst and stmt.data.resolved}
     packed: dict[Buffer, AllocateConst] = {}
-    copies = _copies(func, known)
+    copies = _copies(func, constants)
     for copy in copies:
         copied = copy.copied(limit)
         if copied is not None:
-            data = _copied(known[copy.source].data, copied, copy.target)
+            data = _copied(constants[copy.source].data, copied, copy.target)
             packed[copy.target] = AllocateConst(copy.target, data, span=copy.block.span)
     if not packed:
         return func
@@ -128,17 +128,17 @@ def _with_copies(
 ) -> tuple[PrimFunc, dict[Buffer, tuple[Buffer, Copied]]]:
     """A function that calls another with the parameters that are `kept`, and copies of the constants in the others;
     and the copies of its own parameters that it takes for that."""
-    known = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
+    constants = {stmt.buffer: stmt for stmt in caller.body if type(stmt) is AllocateConst}
     made: dict[tuple[Buffer, Buffer], AllocateConst] = {}
     more: dict[tuple[Buffer, Buffer], Buffer] = {}
 
     def copied(target: Buffer, given: Any) -> Buffer:
         name = f"{given.name}_packed"
-        if given not in known:
+        if given not in constants:
             return more.setdefault((target, given), target.replace(name=name))
         found = made.get((target, given))
         if found is None:
-            stmt = known[given]
+            stmt = constants[given]
             data = _copied(stmt.data, packed[target][1], target)
             found = made[target, given] = AllocateConst(target.replace(name=name), data, span=stmt.span)
         return found.buffer
