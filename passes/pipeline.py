@@ -16,7 +16,7 @@ import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any, Protocol, TypeVar, cast, get_args, overload
+from typing import Any, Protocol, TypeVar, cast, overload
 
 from msgspec import Struct, structs
 
@@ -31,26 +31,13 @@ from tirscript.ir.wellformed.fields import refuse_unreadable
 from tirscript.ir.wellformed.size import refuse_endless
 from tirscript.ir.words import documentation, words
 
+from .options import Option, check_option
 from .pipeline_text import entries_of, options_text
 from .table import PassTable
 from .targets import EXTERNAL, passing_over, under_free_names
 
 Program = TypeVar("Program", PrimFunc, GraphFunc, Module)
-NONE = type(None)
 REPORT = "this is a fault of tirscript, not of your program; please report it with the program and this message"
-
-
-class Option(Struct, frozen=True, eq=False):
-    """A keyword-only parameter of a pass: its name, its type and its default."""
-
-    name: str
-    type: Any  # a class, or several with `|` between them
-    default: Any
-
-    @property
-    def kinds(self) -> tuple[type, ...]:
-        """The classes of which a value is one."""
-        return get_args(self.type) or (self.type,)
 
 
 class Pass(Struct, frozen=True, eq=False):
@@ -244,22 +231,6 @@ def pass_name(name: str) -> str:
         hint = f"did you mean `{near}`?" if near else "`tirscript passes` lists them"
         raise DiagnosticError([error("T404", f"there is no pass `{name}`", hint=hint)])
     return found
-
-
-def check_option(entry: Pass, name: str, value: Any) -> None:
-    """Raise T404 unless `entry` has an option `name` that takes `value`."""
-    option = entry.options.get(name)
-    if option is None:
-        near = suggest(name, entry.options)
-        known = f"it has {', '.join(entry.options)}" if entry.options else "it has none"
-        hint = f"did you mean `{near}`?" if near else None
-        raise DiagnosticError([error("T404", f"pass `{entry.name}` has no option `{name}`; {known}", hint=hint)])
-    kinds = option.kinds
-    fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-    if not fits and not (float in kinds and type(value) is int):
-        wanted = " or ".join("none" if kind is NONE else kind.__name__ for kind in kinds)
-        message = f"option `{name}` of pass `{entry.name}` is of type {wanted}, not {type(value).__name__}"
-        raise DiagnosticError([error("T404", message)])
 
 
 class Sequential:
