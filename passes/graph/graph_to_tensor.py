@@ -19,8 +19,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
-
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.diagnostic import DiagnosticError, error
@@ -78,6 +76,7 @@ from tirscript.ir.words import counted
 
 from ..lowering import STEPS
 from ..pipeline import module_pass
+from .tensor_values import Shape, Value, flat, formed, packed, refilled
 
 # operators whose result is the memory of their argument in another shape
 VIEWS = frozenset(("reshape", "flatten", "expand_dims", "squeeze"))
@@ -88,16 +87,6 @@ _PUBLIC = (
     "to those of the same target: let the caller do what is called for"
 )
 _INTERPRET = "`tirscript.interpret` executes it"
-
-
-class Shape(Struct, frozen=True, eq=False):
-    """The value of a shape."""
-
-    dims: tuple[Expr, ...]
-
-
-# what a value of the graph is in the tensor language; tuples are of these
-Value = Any  # Buffer | Shape | Expr | StringImm | tuple
 
 
 @module_pass()
@@ -325,7 +314,7 @@ class _Lowering:
         self.body.extend(map(AllocBuffer, targets))
         bodies = (self.delivered(then, then_leaves, targets), self.delivered(orelse, else_leaves, targets))
         self.body.append(If(value, *map(tuple, bodies), span=stmt.span))
-        self.values[stmt.var] = _refilled(shape, iter(targets))
+        self.values[stmt.var] = refilled(shape, iter(targets))
 
     def branch(self, body: tuple[Stmt, ...], value: GraphExpr) -> tuple[list[Stmt], list[Buffer], Value]:
         """The statements of a branch, the tensors of its value, and the value."""
@@ -389,7 +378,7 @@ class _Lowering:
         types = kind.fields if type(kind) is TupleType else (kind,)
         outs = self.results(types, var, expr)
         self.body.append(Evaluate(CallFunction(callee.name, (*args, *outs), VOID), span=expr.span))
-        return _packed(outs, types) if type(kind) is not TupleType else _formed(kind, iter(outs))
+        return packed(outs, types) if type(kind) is not TupleType else formed(kind, iter(outs))
 
     def operator(self, expr: OpCall, var: GraphVar | None) -> Value:
         rule = _OPERATORS.get(expr.op.name)
@@ -437,7 +426,7 @@ class _Lowering:
         outs = [next(fresh) if at < 0 else args[at] for at in places]
         written = [out for out, at in zip(outs, places) if at < 0]
         self.body.append(Evaluate(CallFunction(callee.name, (*args, *written, *scalars), VOID), span=expr.span))
-        return _packed(outs, expr.types)
+        return packed(outs, expr.types)
 
     def call_dps_packed(self, expr: OpCall, var: GraphVar | None) -> Value:
         library, given = expr.args
@@ -448,7 +437,7 @@ class _Lowering:
         passed = [arg.data if isinstance(arg, Buffer) else arg for arg in (*args, *outs)]
         call = Call(OPS["call_packed"], (StringImm(library.symbol), *passed), get_op("call_packed")("f").dtype)
         self.body.append(Evaluate(call, span=expr.span))
-        return _packed(outs, expr.types)
+        return packed(outs, expr.types)
 
     def require(self, expr: OpCall, var: GraphVar | None) -> Value:
         """`G.assert_op` as an assertion, whose message names the values that the program would show."""
@@ -473,7 +462,7 @@ class _Lowering:
         """Memory for the results of a call."""
         name = "out" if var is None else var.name
         found = []
-        for at, kind in enumerate(_flat(types)):
+        for at, kind in enumerate(flat(types)):
             if type(kind) is not TensorType or kind.shape is None or kind.dtype is None:
                 hint = _PUBLIC if type(node) is FunctionCall else "say it with `out=`"
                 raise self.refused("the shape or the dtype of a result is not known", node, hint)
@@ -554,26 +543,6 @@ def copy_of(source: Buffer, target: Buffer) -> Stmt:
 
 def _same_shape(a: Buffer, b: Buffer) -> bool:
     return a.dtype is b.dtype and structural_equal(a.shape, b.shape)
-
-
-def _flat(types: tuple[GraphType, ...]) -> list[GraphType]:
-    return [leaf for kind in types for leaf in (_flat(kind.fields) if type(kind) is TupleType else [kind])]
-
-
-def _packed(outs: list[Buffer], types: tuple[GraphType, ...]) -> Value:
-    """Results in the form of their types; one alone is no tuple."""
-    given = iter(outs)
-    made = tuple(_formed(kind, given) for kind in types)
-    return made[0] if len(made) == 1 else made
-
-
-def _formed(kind: GraphType, outs: Any) -> Value:
-    return tuple(_formed(field, outs) for field in kind.fields) if type(kind) is TupleType else next(outs)
-
-
-def _refilled(value: Value, leaves: Any) -> Value:
-    """A value of the same form with other tensors."""
-    return tuple(_refilled(field, leaves) for field in value) if isinstance(value, tuple) else next(leaves)
 
 
 _STATEMENTS: dict[type, Callable[[_Lowering, Any], None]] = {
