@@ -39,7 +39,10 @@ def mark_constant_parameters(module: Module) -> Module:
     if not asked:
         return module
     given = Given({one.name: one for one in module.functions})
-    marked = {one.name: one.replace(attrs=Attrs({**one.attrs, MARK: _constants(one, given)})) for one in asked}
+    marks = {one.name: _constants(one, given) for one in asked}
+    marked = {one.name: _marked(one, marks[one.name]) for one in asked if one.attrs.get(MARK) != marks[one.name]}
+    if not marked:
+        return module
     return module.replace(functions=tuple([marked.get(one.name, one) for one in module.functions]))
 
 
@@ -47,6 +50,10 @@ def is_constant(func: PrimFunc, at: int) -> bool:
     """Whether a parameter is marked as a constant; in a private function without marks each may well be one."""
     marked = func.attrs.get(MARK)
     return func.private and (type(marked) is not tuple or at in marked)
+
+
+def _marked(func: PrimFunc, constants: tuple[int, ...]) -> PrimFunc:
+    return func.replace(attrs=Attrs({**func.attrs, MARK: constants}))
 
 
 def _constants(func: PrimFunc, given: Given) -> tuple[int, ...]:

@@ -206,6 +206,7 @@ def f(A: T.Buffer((64,), "float32"), W: T.Buffer((64, 32), "float32")):
 def test_what_is_handed_on_is_marked_as_well() -> None:
     module = mark_constant_parameters(handed_on(called()))
     assert [one.attrs[MARK] for one in module.functions if isinstance(one, PrimFunc) and one.private] == [(1,), (1,)]
+    assert mark_constant_parameters(module) is module
     plain = program()
     assert mark_constant_parameters(plain) is plain
 
