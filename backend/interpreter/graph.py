@@ -65,7 +65,7 @@ from tirscript.ir.words import counted, miscounted
 from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
 
-from ..runtime.arguments import described, scalar_argument
+from ..runtime.arguments import described, has_parts, scalar_argument
 from ..runtime.arrays import ArrayProblem, array_of, as_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_types import problem_of, sizes_of
@@ -417,7 +417,7 @@ class _Scope:
 
     def parts_taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> tuple[Any, ...]:
         """An argument that is a tuple or a shape: each of its parts as a value; how many they are is checked later."""
-        if not issubclass(type(value), (tuple, list)):  # not `isinstance`, which asks the object
+        if not has_parts(value):
             noun = "a tuple" if type(kind) is TupleType else "a shape, which is a tuple of ints"
             raise _wrong("T301", f"{what}: expected {noun}, got {described(value)}", span)
         types = kind.fields if type(kind) is TupleType else [_DIMENSION] * len(value)

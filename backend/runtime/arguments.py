@@ -207,6 +207,11 @@ def _is_small_float(kind: type) -> bool:
     return issubclass(kind, np.generic) and kind.__module__.partition(".")[0] == "ml_dtypes"
 
 
+def has_parts(value: Any) -> bool:
+    """Whether an argument is a tuple or a list."""
+    return issubclass(type(value), (tuple, list))  # not `isinstance`, which asks the object
+
+
 def described(value: Any) -> str:
     """How a message calls an argument that is not what is expected."""
     kind = type(value)

@@ -23,7 +23,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.words import arguments_named, miscounted
 
 from ..interpreter.ops import evaluator, number
-from .arguments import bind_arguments, unpacking
+from .arguments import bind_arguments, has_parts, unpacking
 from .built import BuiltFunction
 
 MOST = (1 << 63) - 1  # bytes of an array
@@ -107,12 +107,12 @@ class GraphFunction(BuiltFunction):
     def _apart(self, value: Any, kind: GraphType, name: str) -> Iterator[Any]:
         """The tensors and numbers of an argument."""
         if type(kind) is TupleType:
-            if not _has_parts(value) or len(value) != len(kind.fields):
+            if not has_parts(value) or len(value) != len(kind.fields):
                 self._wrong(f"takes a tuple of {len(kind.fields)} as `{name}`, not {_describe(value)}")
             for at, (one, field) in enumerate(zip(value, kind.fields, strict=True)):
                 yield from self._apart(one, field, f"{name}[{at}]")
         elif type(kind) is ShapeType:
-            if not _has_parts(value) or len(value) != kind.rank:
+            if not has_parts(value) or len(value) != kind.rank:
                 self._wrong(f"takes a tuple of {kind.rank} ints as `{name}`, not {_describe(value)}")
             yield from value
         else:
@@ -134,12 +134,8 @@ def _identifier(name: str) -> str:
     return name if name.isidentifier() else "_"
 
 
-def _has_parts(value: Any) -> bool:
-    return issubclass(type(value), (tuple, list))  # not `isinstance`, which asks the object
-
-
 def _describe(value: Any) -> str:
-    if _has_parts(value):
+    if has_parts(value):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a value of the type {type(value).__name__}"
 
