@@ -10,7 +10,7 @@ import pytest
 
 import tirscript
 from tirscript.ir import DiagnosticError, GraphFunc, Module, structural_equal
-from tirscript.ir.graph import Dataflow, GraphBind, GraphIf, MetadataConst, OpCall, PrimType, TensorType
+from tirscript.ir.graph import Dataflow, GraphBind, GraphIf, OpCall, PrimType, TensorType
 from tirscript.script import graph as G
 from tirscript.script import parse
 from tirscript.script import tir as T
@@ -401,63 +401,6 @@ def test_a_call_for_its_effect_is_a_statement() -> None:
     assert '    G.print(x, format="{}")\n    G.call_packed("log", x)\n' in text
     assert '    _: G.Object = G.call_packed("f", x, ty_args=G.Object)\n' in text
     assert structural_equal(parse(text), made)
-
-
-def test_operators_of_tvm_without_a_meaning_here_are_kept() -> None:
-    text = (
-        "@R.function(pure=False)\ndef main(x: R.Tensor((4,), dtype='float32')) -> R.Any:\n"
-        "    s: R.Any = R.vm.alloc_storage(R.shape([16]), R.prim_value(0), R.dtype('uint8'), R.str('global'))\n"
-        "    R.vm.kill_object(x)\n    return s\n"
-    )
-    made = parse(text)
-    assert isinstance(made, GraphFunc)
-    ours, theirs = made.script(), made.script(dialect="tvm")
-    assert 'G.vm.alloc_storage(G.shape([16]), 0, G.dtype("uint8"), G.str("global"))' in ours
-    assert "    R.vm.kill_object(x)\n" in theirs
-    assert structural_equal(parse(ours), made) and structural_equal(parse(theirs), made)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'y: R.Any = R.call_builtin_with_ctx("vm.builtin.x", (x, 1), ty_args=(R.Any,))',
-        'y: R.Any = R.call_inplace_packed("f", x, inplace_indices=[0], ty_args=(R.Any,))',
-        'y: R.Any = R.make_closure("a", (x,))',
-        'y: R.Any = R.call_py_func(R.str("f"), x, (x, x), out_ty=R.Any)',
-        'y: R.Any = R.hint_on_device(x, R.device(device_type=2, index=0), "global")',
-        'y: R.Any = R.ExternFunc("name", R.Callable((R.Tensor((4,)),), R.Any, True))',
-        "y: R.Any = R.null_value()",
-    ],
-)
-def test_what_tvm_prints_of_calls_comes_back_as_it_was(line: str) -> None:
-    made = parse(f"@R.function(pure=False)\ndef main(x: R.Tensor((4,), 'float32')):\n    {line}\n    return y\n")
-    assert isinstance(made, GraphFunc)
-    theirs = made.script(dialect="tvm", width=400)
-    assert f"    {line}\n" in theirs
-    assert structural_equal(parse(theirs), made) and structural_equal(parse(made.script()), made)
-
-
-def test_calls_of_python_functions_are_read_as_tvm_prints_them_too() -> None:
-    head = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y: R.Any = R.call_py_func("
-    wanted = parse(f"{head}'f', x, out_ty=R.Any)\n    return y\n")
-    for call in ('R.str("f"), (x,), ty_args=(R.Any,))', '"f", (x,), sinfo_args=R.Object)', '"f", x, out_sinfo=R.Any)'):
-        assert structural_equal(parse(f"{head}{call}\n    return y\n"), wanted)
-
-
-def test_constants_that_tvm_printed_apart_are_kept_without_their_data() -> None:
-    made = parse(
-        "@R.function\ndef main(x: R.Tensor((4,), dtype='float32')):\n"
-        '    y: R.Tensor((4,), dtype="float32") = R.add(x, metadata["ir.GenericConst"][3])\n    return y\n'
-    )
-    assert isinstance(made, GraphFunc)
-    value: Any = made.body[0].value  # type: ignore[attr-defined]
-    assert isinstance(value.args[1], MetadataConst) and value.args[1].index == 3
-    assert structural_equal(parse(made.script()), made)
-
-
-def test_numbers_of_tvm_are_constants() -> None:
-    made = parse("@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    k = 3\n    return (x, k)\n")
-    assert 'k: G.Tensor((), "int32") = G.const(3, "int32")' in made.script()
 
 
 def test_comments_and_docstrings_stay() -> None:
