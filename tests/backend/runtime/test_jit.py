@@ -8,45 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.calls import Two, grow, text, told
 
 import tirscript
 from tirscript.backend.runtime import layout
 from tirscript.backend.runtime.function import Function, LazyFunction, PortableFunction
 from tirscript.ir import DiagnosticError
-from tirscript.script import ir as I
-from tirscript.script import parse
 from tirscript.script import tir as T
-
-
-@T.prim_func
-def grow(A: T.Buffer((4, "n"), "float32"), B: T.Buffer((4, "n"), "float32"), by: T.float32):
-    """Add a number."""
-    for i, j in T.grid(4, n):
-        with T.block("grow"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] + by
-
-
-@I.ir_module
-class Two:
-    @T.prim_func
-    def double(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
-        for i in range(4):
-            B[i] = A[i] * 2
-
-    @T.prim_func
-    def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
-        Two.double(A, B)
-
-
-def text(source: str) -> Any:
-    return parse("from tirscript.script import ir as I, tir as T\n" + inspect.cleandoc(source))
-
-
-def told(function: Any, *args: Any, **kwargs: Any) -> str:
-    with pytest.raises(DiagnosticError) as caught:
-        function(*args, **kwargs)
-    return "\n".join(f"{d.code} {d.message}" + (f" | {d.hint}" if d.hint else "") for d in caught.value.diagnostics)
 
 
 @tirscript.jit
