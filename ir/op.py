@@ -7,6 +7,7 @@ llvmlite: it holds names.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
-from .expr import Broadcast, BufferData, Call, CommReducer, Expr, Var, literal
+from .expr import Broadcast, BufferData, Call, CommReducer, Expr, Var, literal, round_float
 from .expr import const as const  # passes find it beside the operators
 from .words import EntryDoc, call_it, counted, words
 
@@ -262,9 +263,9 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
 
 def literal_hint(value: object, to: DType | None) -> str | None:
     """The way out for a literal that does not fit its type `to`, which is that of a literal alone where it is None."""
-    if (FLOAT32 if to is None and isinstance(value, float) else to or INT32).is_float:
-        infinite = "-inf" if isinstance(value, (int, float)) and value < 0 else "inf"
-        return f'an infinity is `float("{infinite}")`; `T.float64(...)` holds greater numbers'
+    kind = FLOAT32 if to is None and isinstance(value, float) else to or INT32
+    if kind.is_float:
+        return None if isinstance(value, Expr) else _float_hint(value, kind.element)
     if not isinstance(value, Integral):  # numpy's integers are, too
         return None
     number = int(value)
@@ -278,6 +279,19 @@ def literal_hint(value: object, to: DType | None) -> str | None:
     if not to.is_bool and -(1 << to.bits - 1) <= number < 1 << to.bits:
         hints.append(f"as {to} its bits are `{(number - low) % (1 << to.bits) + low}`")
     return "; ".join(hints) or None
+
+
+def _float_hint(value: Any, to: DType) -> str:
+    """The way out for a number, of numpy's too, that is too great for a float type."""
+    number = int(value) if isinstance(value, Integral) else float(value)
+    below = number < 0
+    if math.isinf(round_float(math.inf, to)):
+        hint = f'an infinity is `float("{"-inf" if below else "inf"}")`'
+    else:
+        limit = f'`T.{"min" if below else "max"}_value("{to}")`'
+        hint = f"it has no infinity: {limit} is the {'least' if below else 'greatest'} value"
+    greater = to.bits < 64 and abs(number) < 1 << 1023
+    return hint + ("; `T.float64(...)` holds greater numbers" if greater else "")
 
 
 _WIDER = ("int16", "int32", "int64", "uint64")

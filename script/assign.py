@@ -274,7 +274,7 @@ class AssignLowering(ConstantLowering):
             have = value.dtype if isinstance(value, Expr) else FLOAT32 if isinstance(value, float) else None
             if buffer.is_scalar and have is not None and found.code == "T110" and not have.is_handle:
                 hint = f"declare it wider, `{buffer.name}: T.{have} = ...`, or {hint}"
-            if found.code == "T103" and type(value) is int and -(1 << 63) <= value < 1 << 63:
+            if found.code == "T103" and not to.is_float and type(value) is int and -(1 << 63) <= value < 1 << 63:
                 hint = (
                     f'declare `{buffer.name}` of a dtype that holds it, or wrap it: `T.int64({value}).astype("{to}")`'
                 )

@@ -286,23 +286,35 @@ def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
     assert found.span is not None and found.span.text == f"S = {value}" and "`S = T.int64()`" in str(found.hint)
 
 
+INFINITE = 'an infinity is `float("inf")`; `T.float64(...)` holds greater numbers'
+LEAST = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value; `T.float64(...)` holds greater numbers'
+
+
 @pytest.mark.parametrize(
-    ("body", "place", "words"),
+    ("body", "place", "words", "hint"),
     [
-        ("A[0] = 1e39", "1e39", "1e+39 does not fit float32: it would be inf"),
-        ("A[0] = A[1] * -1e39", "-1e39", "-1e+39 does not fit float32: it would be -inf"),
-        ("if A[0] > 1e40:\n    A[0] = 0.0", "1e40", "1e+40 does not fit float32"),
-        ("A[0] = T.float32(1e300)", "1e300", "1e+300 does not fit float32"),
-        ("A[0] = T.float16(70000)", "70000", "70000 does not fit float16: it would be inf"),
-        ("A[0] = T.float8_e4m3fn(1000)", "1000", "1000 does not fit float8_e4m3fn: it would be nan"),
-        ('A[0] = T.Cast("float64", 1e300).astype("float32")', 'T.Cast("float64", 1e300)', "does not fit float32"),
-        ("A[0] = 10**39", "10**39", "does not fit float32"),
+        ("A[0] = 1e39", "1e39", "1e+39 does not fit float32: it would be inf", INFINITE),
+        (
+            "A[0] = A[1] * -1e39",
+            "-1e39",
+            "-1e+39 does not fit float32: it would be -inf",
+            INFINITE.replace('inf")', '-inf")'),
+        ),
+        ("if A[0] > 1e40:\n    A[0] = 0.0", "1e40", "1e+40 does not fit float32", INFINITE),
+        ("A[0] = T.float32(1e300)", "1e300", "1e+300 does not fit float32", INFINITE),
+        ("A[0] = T.float16(70000)", "70000", "70000 does not fit float16: it would be inf", INFINITE),
+        ("x = T.float16(0)\nx = 70000", "70000", "70000 does not fit float16: it would be inf", INFINITE),
+        ("A[0] = T.float8_e4m3fn(-1000)", "-1000", "-1000 does not fit float8_e4m3fn: it would be nan", LEAST),
+        ("x = T.float8_e4m3fn(0)\nx = -1000", "-1000", "-1000 does not fit float8_e4m3fn: it would be nan", LEAST),
+        ("A[0] = T.float64(10**400)", "10**400", "does not fit float64", 'an infinity is `float("inf")`'),
+        ('A[0] = T.Cast("float64", 1e300).astype("float32")', 'T.Cast("float64", 1e300)', "not fit float32", INFINITE),
+        ("A[0] = 10**39", "10**39", "does not fit float32", INFINITE),
     ],
 )
-def test_numbers_that_floats_do_not_hold(body: str, place: str, words: str) -> None:
+def test_numbers_that_floats_do_not_hold(body: str, place: str, words: str, hint: str) -> None:
     found = one_mistake(body)
     assert found.span is not None and (found.code, found.span.text) == ("T103", place)
-    assert words in found.message and 'float("' in str(found.hint)
+    assert words in found.message and found.hint == hint
 
 
 def test_infinities_and_casts_of_great_numbers_are_as_they_are_written() -> None:
