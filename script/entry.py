@@ -311,7 +311,7 @@ class Reader(ModuleReader):
             elif kind is ast.Assign or kind is ast.AnnAssign:
                 self.assignment(node)  # type: ignore[arg-type]
             elif kind is ast.AsyncFunctionDef:
-                self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
+                self.refuse_async(node)
             else:
                 ways = "a text is read, not run: call what `parse` returns, or use the decorators in Python"
                 hint = path_hint(self.source.text) or ways
@@ -453,7 +453,7 @@ class Reader(ModuleReader):
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
         if isinstance(node, ast.AsyncFunctionDef):
-            self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
+            self.refuse_async(node)
         elif isinstance(node, ast.ClassDef):
             self.report("T022", "this decorator does not fit a class", node, hint="that of a module is `@I.ir_module`")
         else:

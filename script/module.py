@@ -141,6 +141,8 @@ class ModuleReader:
                 self.adopt(item, refs, taken, len(pending))
             elif isinstance(item, (ast.Import, ast.ImportFrom)):
                 self.header(item)
+            elif isinstance(item, ast.AsyncFunctionDef):
+                self.refuse_async(item)
             elif not isinstance(item, ast.Pass):
                 self.report("T020", "a module holds functions and `I.module_attrs`", item)
         functions = self.functions(pending, module, last, self.options_of(node.name, above), taken)
@@ -156,6 +158,10 @@ class ModuleReader:
         span = Span(self.source, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
         found, held = (Attrs(each) if each else NO_ATTRS for each in (attrs, infos))
         return Module(tuple(functions), node.name, found, held, docstring, header, tuple(externs), span=span)
+
+    def refuse_async(self, node: ast.AsyncFunctionDef) -> None:
+        """Refuse `async def`, at the top of a text or in a module."""
+        self.report("T020", "`async def` is not part of the language", node, hint="write `def`")
 
     def has_python(self, node: ast.ClassDef) -> bool:
         """Whether a module is TVM's `class M(BasePyModule):`, which may hold Python functions."""

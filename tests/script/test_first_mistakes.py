@@ -54,6 +54,12 @@ MODULE = (
             "write `def`",
         ),
         (
+            MODULE.format("x").replace("def main", "async def main"),
+            "async def main(x: G.Tensor((4,), 'float32')):",
+            "`async def`",
+            "write `def`",
+        ),
+        (
             HEADER + "@I.ir_module\ndef f():\n    pass\n",
             "def f():",
             "does not fit a function",
