@@ -114,21 +114,32 @@ def linear_classifier(node: Node) -> tuple[GraphExpr, ...]:
     count = len(node.attr("intercepts", []))
     if count != len(labels) and (count, len(labels)) != (1, 2):
         raise node.wrong(f"its attribute `intercepts` has {count} numbers, not {len(labels)}")
-    scores, names = node.op("add", *_products(node, count)), numbers(labels, "int64")
+    scores = node.op("add", *_products(node, count))
     if count > 1:
         best = node.op("argmax", scores, axis=1)
-        return node.op("take", names, best, axis=0), transformed(node, scores)
+        return node.op("take", numbers(labels, "int64"), best, axis=0), transformed(node, scores)
+    return of_one_score(node, scores, labels, probable=False, complement=node.attr("post_transform", "NONE") == "NONE")
+
+
+def of_one_score(
+    node: Node, score: GraphExpr, labels: list[int], *, probable: bool, complement: bool
+) -> tuple[GraphExpr, ...]:
+    """Labels and scores of two classes by one score, a column, which is that of the second: a probability, or positive
+    where this is chosen. The score of the first is what is missing to one, the `complement`, or the negative."""
     after = str(node.attr("post_transform", "NONE"))
+    if len(labels) != 2:
+        raise node.wrong("it has one class, which is not supported", "two and more are")
     if after not in ("NONE", "LOGISTIC"):
-        raise node.wrong(f"the transform {after} of one score is not supported", "`NONE` and `LOGISTIC` are")
-    positive = node.op("greater", scores, node.constant(0.0, _FLOAT))
+        hint = "`NONE` and `LOGISTIC` are for two classes"
+        raise node.wrong(f"the transform {after} of one score is not supported", hint)
+    positive = node.op("greater", score, node.constant(0.5 if probable else 0.0, _FLOAT))
     chosen = node.op("squeeze", node.op("astype", positive, "int64"), [1])
-    if after == "NONE":
-        other = node.op("subtract", node.constant(1.0, _FLOAT), scores)
+    if complement:
+        other = node.op("subtract", node.constant(1.0, _FLOAT), score)
     else:
-        other = node.op("negative", scores)
-    both = node.op("concat", (other, scores), axis=1)
-    return node.op("take", names, chosen, axis=0), transformed(node, both)
+        other = node.op("negative", score)
+    both = transformed(node, node.op("concat", (other, score), axis=1))
+    return node.op("take", numbers(labels, "int64"), chosen, axis=0), both
 
 
 def _products(node: Node, targets: int) -> tuple[GraphExpr, GraphExpr]:
@@ -211,4 +222,14 @@ def transformed(node: Node, found: GraphExpr) -> GraphExpr:
     raise node.wrong(f"the transform {after} of its results is not supported", "`NONE`, `LOGISTIC` and `SOFTMAX` are")
 
 
-__all__ = ["DOMAIN", "columns_of", "floats", "labels_of", "learning_op", "numbers", "transformed", "vector"]
+__all__ = [
+    "DOMAIN",
+    "columns_of",
+    "floats",
+    "labels_of",
+    "learning_op",
+    "numbers",
+    "of_one_score",
+    "transformed",
+    "vector",
+]

@@ -13,7 +13,7 @@ from tirscript.ir.graph_ops.calls import CALL_TIR
 
 from ..forest_kernel import Forest
 from ..node import Node
-from .learning import floats, labels_of, learning_op, numbers, transformed
+from .learning import floats, labels_of, learning_op, numbers, of_one_score, transformed
 
 COMPARISONS = {"LEQ": "<=", "LT": "<", "GTE": ">=", "GT": ">", "EQ": "==", "NEQ": "!="}
 MOST = 1 << 26  # what leaves add to targets, which is a table of both
@@ -209,36 +209,23 @@ def tree_ensemble_classifier(node: Node) -> tuple[GraphExpr, ...]:
     labels = labels_of(node, "classlabels_int64s")
     count = len(labels)
     scores = _totals(node, "class", count)
-    names = numbers(labels, "int64")
     if count < 3:
-        return _of_one_score(node, scores, names)
+        return _of_one_score(node, scores, labels)
     scores = _with_base(node, scores, count)
     best = node.op("argmax", scores, axis=1)
-    return node.op("take", names, best, axis=0), transformed(node, scores)
+    return node.op("take", numbers(labels, "int64"), best, axis=0), transformed(node, scores)
 
 
-def _of_one_score(node: Node, scores: GraphExpr, names: GraphExpr) -> tuple[GraphExpr, ...]:
+def _of_one_score(node: Node, scores: GraphExpr, labels: list[int]) -> tuple[GraphExpr, ...]:
     """Labels and scores of two classes by one score, that of the second, which is written as that of class 0: it is a
     probability where no leaf has less than 0. This is how onnxruntime reads what XGBoost and LightGBM are exported to.
     """
-    after = str(node.attr("post_transform", "NONE"))
-    if len(node.attr("classlabels_int64s", [])) != 2:
-        raise node.wrong("it has one class, which is not supported", "two and more are")
-    if set(node.attr("class_ids", [])) != {0}:
+    if len(labels) == 2 and set(node.attr("class_ids", [])) != {0}:
         raise node.wrong("two classes with scores of their own are not supported", "one score, of class 0, is")
-    if after not in ("NONE", "LOGISTIC"):
-        hint = "`NONE` and `LOGISTIC` are for two classes"
-        raise node.wrong(f"the transform {after} of one score is not supported", hint)
     score = _with_base(node, node.op("take", scores, numbers([0], "int64"), axis=1), 1)
     probable = min(node.attr("class_weights", [0.0])) >= 0
-    positive = node.op("greater", score, node.constant(0.5 if probable else 0.0, _FLOAT))
-    chosen = node.op("squeeze", node.op("astype", positive, "int64"), [1])
-    if probable and after == "NONE":
-        other = node.op("subtract", node.constant(1.0, _FLOAT), score)
-    else:
-        other = node.op("negative", score)
-    both = transformed(node, node.op("concat", (other, score), axis=1))
-    return node.op("take", names, chosen, axis=0), both
+    complement = probable and node.attr("post_transform", "NONE") == "NONE"
+    return of_one_score(node, score, labels, probable=probable, complement=complement)
 
 
 __all__ = ["tree_ensemble_classifier", "tree_ensemble_regressor"]

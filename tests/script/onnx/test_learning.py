@@ -137,6 +137,11 @@ def test_every_operator_is_tried() -> None:
             {"classlabels_ints": [0, 1], "intercepts": [0.5], "coefficients": [1.0] * 3, "post_transform": "SOFTMAX"},
             "the transform SOFTMAX of one score",
         ),
+        (
+            "LinearClassifier",
+            {"classlabels_ints": [7], "intercepts": [0.5], "coefficients": [1.0] * 3},
+            "it has one class, which is not supported",
+        ),
         ("SVMRegressor", {"n_supports": 2, "support_vectors": [1.0] * 3}, "its 3 numbers are not 2 support vectors"),
         ("SVMRegressor", {"n_supports": 1, "support_vectors": [1.0] * 3}, "it has 0 coefficients and 0 numbers"),
         ("SVMRegressor", {"n_supports": 1, "one_class": 1}, "what becomes of its results is not supported"),
