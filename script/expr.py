@@ -349,7 +349,7 @@ class ExprLowering(ChoiceLowering):
                 "T003",
                 f"the attribute `{name}` is not available to text that is parsed",
                 node,
-                hint=ADVICE.get(name, "attributes are those of T, G, I, buffers and expressions"),
+                hint=self.builtin_advice(name) or "attributes are those of T, G, I, buffers and expressions",
             )
         return self.plain(lambda: getattr(owner, name), node, ())
 

@@ -37,6 +37,7 @@ def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
         ("G.relu(x)", "did you mean `G.nn.relu`?"),
         ("print(x)", "did you mean `G.print`?"),
         ("G.split(x, 2, axis=0).append(x)", "a longer one is `parts = [*parts, x]`"),
+        ("[x, x].append(x)", "a longer one is `parts = [*parts, x]`"),
         ("x + np.array([1.0, 2.0])", "`G.const(values, dtype)`"),
         ("x + [1.0, 2.0, 3.0, 4.0]", "`G.const(values, dtype)`"),
         ("G.call_tir(helper, (x,))", "stands in the same `@I.ir_module` and is called as `M.helper`"),
