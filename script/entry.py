@@ -310,7 +310,7 @@ class Reader(ModuleReader):
                 continue
             elif kind is ast.Assign or kind is ast.AnnAssign:
                 self.assignment(node)  # type: ignore[arg-type]
-            elif kind is ast.AsyncFunctionDef:
+            elif isinstance(node, ast.AsyncFunctionDef):
                 self.refuse_async(node)
             else:
                 ways = "a text is read, not run: call what `parse` returns, or use the decorators in Python"
