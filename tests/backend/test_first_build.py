@@ -53,7 +53,10 @@ print(*sorted(sys.modules))
 # of our passes, those that say what there is and what a function is for
 LIGHT = {
     "tirscript.passes",
-    *(f"tirscript.passes.{name}" for name in ("lowering", "pipeline", "pipeline_text", "table", "targets")),
+    *(
+        f"tirscript.passes.{name}"
+        for name in ("lowering", "names", "options", "pipeline", "pipeline_text", "table", "targets")
+    ),
 }
 # what compiles, proves, interprets and exports
 HEAVY = (
