@@ -54,8 +54,9 @@ def inits_apart(body: tuple[Stmt, ...], overlap: bool, long_lines: bool = True) 
     return tuple(out)
 
 
-def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
-    """A loop over several stores as one loop for each, where none needs what a later one makes; else the statement.
+def divided(stmt: Stmt, long_lines: bool = True, around: Sequence[For] = ()) -> list[Stmt]:
+    """A loop, inside of others `around` it, over several stores as one loop for each, where none needs what a later one
+    makes; else the statement.
 
     Stores that have nothing to do with each other stay where none of them gains: loops apart would compute again what
     they share. Sums gain by lines that are long, as those of symbolic length are where there are `long_lines`.
@@ -71,8 +72,8 @@ def divided(stmt: Stmt, long_lines: bool = True) -> list[Stmt]:
     if len(stores) < 2:
         return [stmt]
     if len(loops) > 1:
-        return _nests(loops, stores, long_lines) or [stmt]
-    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one, long_lines) for one in stores)
+        return _nests(loops, stores, long_lines, around) or [stmt]
+    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one, long_lines, around) for one in stores)
     if not pays and independent_stores(stores) and strangers(stores):
         return [stmt]
     parts: list[For] = [stmt.replace(body=stores[:1])]
@@ -136,9 +137,11 @@ def _may_be_apart(parts: Sequence[For]) -> bool:
     return all(may_merge(deps, a, b).legal for at, a in enumerate(parts) for b in parts[at + 1 :])
 
 
-def _nests(loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool) -> list[Stmt] | None:
+def _nests(
+    loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool, around: Sequence[For]
+) -> list[Stmt] | None:
     """Loops in each other over stores that have nothing to do with each other, as such loops for each."""
-    pays = any(uses(one.value, one.buffer) and pays_alone(loops, one, long_lines) for one in stores)
+    pays = any(uses(one.value, one.buffer) and pays_alone(loops, one, long_lines, around) for one in stores)
     counted = all(not any(type(node) is BufferLoad for node in walk((loop.start, loop.stop))) for loop in loops)
     if not pays or not counted or not independent_stores(stores) or not strangers(stores):
         return None
@@ -151,10 +154,10 @@ def _nests(loops: list[For], stores: tuple[BufferStore, ...], long_lines: bool) 
     return parts
 
 
-def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) -> bool:
+def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, around: Sequence[For] = ()) -> bool:
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
     them, or it is one of a product of matrices. Lines whose length is not known are taken for long ones where there are
-    `long_lines`."""
+    `long_lines`. What is dear is computed once for all sums of a loop where lanes can take the loop around it."""
     from ..schedule.default_cpu.nests import by_library, stride_of
 
     if multiplies_matrices(store):
@@ -162,6 +165,8 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) ->
     if by_library(store.value):
         return False  # what several sums call it for is computed once in one loop, sine and cosine by one call
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
+    if around and _is_dear(store.value) and _lies_across(store, loads, loops, around[-1]):
+        return False
     for loop in loops:
         if store.buffer.dtype.is_int and not uses(store.indices, loop.var):
             continue  # LLVM makes vectors of sums of integers, of several in one loop, too
@@ -172,6 +177,25 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True) ->
         if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
             return True
     return False
+
+
+def _is_dear(value: Expr) -> bool:
+    """Whether a value takes about as long as many sums: it divides, or has a function such as exp."""
+    from ..schedule.default_cpu.nests import heavy
+
+    divisions = [node for node in walk(value) if type(node) is Call and node.op is OPS["div"]]
+    return heavy(value) or any(type(one.args[1]) is not Const for one in divisions)
+
+
+def _lies_across(store: BufferStore, loads: Sequence[BufferLoad], loops: Sequence[For], across: For) -> bool:
+    """Whether iterations of the loop `across` others add to elements of their own and read, in these, what is the same
+    for all of them, neighbours, or an element that is theirs throughout."""
+    from ..schedule.default_cpu.nests import stride_of
+
+    def fits(access: Any) -> bool:
+        return stride_of(access, across.var) in (0, 1) or not any(uses(access.indices, loop.var) for loop in loops)
+
+    return uses(store.indices, across.var) and all(map(fits, (store, *loads)))
 
 
 def multiplies_matrices(store: BufferStore) -> bool:
@@ -205,7 +229,19 @@ def _differ(a: Expr, b: Expr) -> bool:
 
 def strangers(stores: Sequence[Any]) -> bool:
     """Whether no store reads what another one stores."""
-    return not any(uses(a.value, b.buffer) or uses(b.value, a.buffer) for a, b in itertools.combinations(stores, 2))
+    return not any(_reads(a, b) or _reads(b, a) for a, b in itertools.combinations(stores, 2))
+
+
+def _reads(reader: BufferStore, writer: BufferStore) -> bool:
+    """Whether a store reads what may be an element that another one stores in any iteration: of the same buffer, not
+    where an index of one is a number, and that of the other another one."""
+    loads = (node for node in walk((reader.value, *reader.indices)) if type(node) is BufferLoad)
+    return any(load.buffer is writer.buffer and not _always_apart(load, writer) for load in loads)
+
+
+def _always_apart(load: BufferLoad, store: BufferStore) -> bool:
+    pairs = zip(load.indices, store.indices, strict=False)
+    return any(type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs)
 
 
 __all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers", "totals_of_variables"]

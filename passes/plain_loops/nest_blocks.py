@@ -291,7 +291,7 @@ class Nest:
             stmts = self.expanded(written_out(stmts, only_plain=True, elements=elements), loops)
             long = self.names.long_lines
             stmts = tuple([self.with_elements(stmt, loops) for stmt in stmts])
-            stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with), long))
+            stmts = tuple(part for stmt in stmts for part in divided(chosen(stmt, self.begun_with), long, loops))
         out: list[Stmt] = []
         inits: list[BufferStore] = []
         for stmt in stmts:
@@ -336,7 +336,8 @@ class Nest:
             rest.remove(begin)
             made.append((loops, store, begin))
         if not made or (
-            len(made) > 1 and not any(pays_alone(loops, store, self.names.long_lines) for loops, store, _ in made)
+            len(made) > 1
+            and not any(pays_alone(loops, store, self.names.long_lines, around) for loops, store, _ in made)
         ):
             return [*(self.block(store, around, None) for store in inits), self.loop(loop, around)]
         out: list[Stmt] = [self.block(store, around, None) for store in rest]

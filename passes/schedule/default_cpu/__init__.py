@@ -61,7 +61,7 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
 def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """A function whose loops are serial with schedules of its blocks, and vectors of loops around others."""
     schedule = _scheduled(func, facts)
-    if _steps(schedule) <= {"fuse", "parallel"}:
+    if _steps(schedule) <= {"fuse", "parallel", "decompose_reduction"}:
         # no more than threads: loops around vectors have these, too
         made = outer_vectors(func, facts, _with_vectors)
         if not _changes(schedule) or _has_vectors(made):

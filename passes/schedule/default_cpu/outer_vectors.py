@@ -19,11 +19,12 @@ from typing import Any
 
 from msgspec import structs
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, is_const
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import const, get_op
@@ -33,9 +34,10 @@ from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, I
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
 from ...simplify import simplified
-from ...statements import keep_comments, reads_memory
+from ...statements import keep_comments, may_overlap, reads_memory
 from ..naming import renamed_apart
 from ..tree import body_fields
+from .accumulators import with_accumulators
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits, written_out
 from .nests import UNKNOWN, stride_of
@@ -64,8 +66,10 @@ def outer_vectors(
     body: list[Stmt] = []
     outer = _Outer(func, facts, schedule)
     for stmt in func.body:
-        plain = type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST
-        body += outer.made(stmt) if plain else (stmt,)
+        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
+            body += outer.either(stmt)
+        else:
+            body.append(stmt)
     same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
     return func if same else func.replace(body=tuple(body))
 
@@ -83,6 +87,14 @@ class _Outer:
         self.views = any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body))
         if self.views:
             self.schedule = None  # one memory under several names
+
+    def either(self, stmt: For) -> tuple[Stmt, ...]:
+        """A nest with vectors where there may be, and with variables for what it changes where these need that."""
+        kept = stmt if self.views or may_overlap(self.func) else with_accumulators(stmt)
+        made = self.made(kept) if kept is not stmt else ()
+        if any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(made)):
+            return made
+        return self.made(stmt)
 
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement with vectors where there may be."""
@@ -174,12 +186,22 @@ class _Outer:
         if any(node.buffer.dtype.bits < GATHERED and _is_looked_up(node, loop, nodes) for node in found):
             return False
         across = [node for node in found if node.indices and stride_of(node, loop.var) not in (0, 1)]
-        if across and (self.views or not all(is_field(node, loop) for node in across)):
+        if across and self.views:
+            return False
+        known = self.known(loop) if across else Analyzer()
+        if not all(is_field(node, loop, known) for node in across):
             return False
         if not any(uses(node.indices, loop.var) for node in found):
             return False
         extent = constant_extent(loop)
         return extent is None or extent >= self.one(nodes)
+
+    def known(self, loop: For) -> Analyzer:
+        """What holds in a loop."""
+        known = Analyzer()
+        for one in (*self.around, loop):
+            known.enter_loop(one)
+        return known
 
     def one(self, nodes: Sequence[Node]) -> int:
         """The lanes of one vector of the widest elements."""
@@ -204,7 +226,7 @@ class _Outer:
 
     def vectors(self, loop: For) -> tuple[Stmt, ...] | None:
         """A loop as one over vectors, and what is left of it behind that; None where it has no vector form."""
-        loop, fields = with_fields(loop)
+        loop, fields = with_fields(loop, self.known(loop))
         nodes = list(walk(loop.body))
         values, one = fields + sum(1 for node in nodes if type(node) is ScalarDecl), self.one(nodes)
         lanes = min(MOST, one * max(1, min(VECTORS, self.facts.registers // (4 * (values + 1)))))

@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import children, rewrite, uses, walk
+from tirscript.ir.rewrite import children, defined_by, rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...layout import flat_size
 from ...lower.flatten_buffer import flat_index
+from ...plain_loops.plain import is_there
 from ...statements import reads_memory
 from .nests import stride_of
 
@@ -34,24 +36,32 @@ LONG = 16
 _LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
-def is_field(access: BufferLoad | BufferStore, loop: For) -> bool:
-    """Whether each iteration of a loop needs an access across memory once, for all of the long loops inside of it."""
+def is_field(access: BufferLoad | BufferStore, loop: For, known: Analyzer) -> bool:
+    """Whether each iteration of a loop, in which `known` holds, needs an access across memory once, for all of the long
+    loops inside of it, and may do it before them."""
     inner = [node for node in walk(loop.body) if type(node) is For]
     if any(map(reads_memory, access.indices)) or any(uses(access.indices, one.var) for one in inner):
         return False
-    if any((constant_extent(one) or 0) < LONG for one in inner):
+    if any((extent := constant_extent(one)) is not None and extent < LONG for one in inner):
         return False
-    inside = any(node is access for one in inner for node in walk(one.body))
-    return not inside or any(node is access for node in _always(loop.body, loop))
+    if not any(node is access for one in inner for node in walk(one.body)):
+        return True
+    stored = any(type(node) is BufferStore and node.buffer is access.buffer for node in walk(loop.body))
+    if type(access) is not BufferLoad or access.predicate is not None or stored:
+        return False
+    free = not any(uses(access.indices, name) for node in walk(loop.body) for name in defined_by(node))
+    return free and (
+        any(node is access for node in _always(loop.body)) or is_there(known, access.indices, access.buffer.shape)
+    )
 
 
-def with_fields(loop: For) -> tuple[For, int]:
-    """A loop that reads each field that its inner loops use before them, and how many these are."""
-    inner = {id(node) for one in walk(loop.body) if type(one) is For for node in walk(one.body)}
+def with_fields(loop: For, known: Analyzer) -> tuple[For, int]:
+    """A loop, in which `known` holds, that reads each field that its inner loops use before them, and how many."""
+    loads = [node for one in walk(loop.body) if type(one) is For for node in walk(one.body) if type(node) is BufferLoad]
     names: dict[str, Bind] = {}
     taken: dict[int, Var] = {}
-    for load in _always(loop.body, loop):
-        if id(load) in inner and stride_of(load, loop.var) not in (0, 1) and is_field(load, loop):
+    for load in loads:
+        if id(load) not in taken and stride_of(load, loop.var) not in (0, 1) and is_field(load, loop, known):
             text = load.script()
             if text not in names:
                 names[text] = Bind(Var(load.buffer.name.lower(), load.dtype), load)
@@ -81,16 +91,15 @@ def flattened(loop: For) -> For:
     return found
 
 
-def _always(body: tuple[Stmt, ...], loop: For) -> Iterator[BufferLoad]:
-    """The loads that statements are sure to do in each iteration of a loop, of what none of them changes."""
-    stored = {node.buffer for node in walk(loop.body) if type(node) is BufferStore}
+def _always(body: tuple[Stmt, ...]) -> Iterator[BufferLoad]:
+    """The loads that statements are sure to do."""
     for stmt in body:
         if type(stmt) is For:
             if (constant_extent(stmt) or 0) > 0:
-                yield from _always(stmt.body, loop)
+                yield from _always(stmt.body)
         elif type(stmt) in (Bind, BufferStore, ScalarDecl):
             value: Any = stmt
-            yield from (load for load in _evaluated(value.value) if load.buffer not in stored)
+            yield from _evaluated(value.value)
 
 
 def _evaluated(expr: Expr | None) -> Iterator[BufferLoad]:

@@ -51,8 +51,49 @@ for i in range(18):
         s = P[2 * i + 1, 1] * s + Q[j, 0]
     W[2 * i, 1] = s
 """,
+    "fields that loops change": """
+for i in range(37):
+    W[i, 0] = 0.0
+    for j in range(20):
+        W[i, 1] = W[i, 0] * 0.5 + Q[j, 0]
+        W[i, 0] = W[i, 1] - 0.25
+""",
+    "fields that a condition reads, and changes": """
+for i in range(37):
+    W[i, 0] = 1.0
+    for j in range(20):
+        if j != i:
+            W[i, 0] = W[i, 0] * 0.5 + P[i, 2] * Q[j, 0]
+""",
+    "loops through fields": """
+for i in range(37):
+    for c in range(2):
+        W[i, c] = 0.0
+    for j in range(20):
+        d: T.float32 = 0.25
+        for c in range(3):
+            d = d * (P[i, c] - Q[j, c])
+        for c in range(2):
+            W[i, c] = W[i, c] * d + Q[j, c]
+""",
+    "a field that is changed again behind the loop": """
+for i in range(37):
+    for j in range(20):
+        W[i, 0] = W[i, 0] * 0.5 + Q[j, 0]
+    W[i, 0] = W[i, 0] + W[i, 1]
+""",
 }
 LEFT = {
+    "fields of other records": """
+for i in range(36):
+    for j in range(20):
+        W[i + 1, 0] = W[i, 0] * 0.5 + Q[j, 0]
+""",
+    "fields by number": """
+for i in range(37):
+    for j in range(20):
+        W[i, j % 2] = W[i, 0] * 0.5 + Q[j, 0]
+""",
     "records that memory names": TAKEN["fields in the loop"].replace("P[i, 2]", "P[T.max(T.min(I[i], 36), 0), 2]"),
     "short loops": TAKEN["fields in the loop"].replace("range(20)", "range(15)"),
     "fields that only a condition reads": """
@@ -70,13 +111,6 @@ for i in range(37):
         if i < 30:
             s += P[i + 7, 1]
     W[i, 0] = s
-""",
-    "fields that change": """
-for i in range(37):
-    W[i, 0] = 0.0
-    for j in range(20):
-        W[i, 1] = W[i, 0] * 0.5 + Q[j, 0]
-        W[i, 0] = W[i, 1] - 0.25
 """,
     "one field for all": """
 for i in range(37):
@@ -127,3 +161,49 @@ def main(P: T.Buffer((37, 1)), Q: T.Buffer((20, 3))):
 """)
     assert isinstance(func, PrimFunc)
     assert_same_result(func, scheduled(func, CpuFacts(512, 1, reassociate=False)), tolerance=0.0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 40, 67])
+def test_records_of_unknown_number(size: int) -> None:
+    func = parse("""
+@T.prim_func
+def main(P: T.Buffer(("n", 3)), Q: T.Buffer(("m", 3)), F: T.Buffer(("n", 2))):
+    for i in range(n):
+        for c in range(2):
+            F[i, c] = 0.5
+        for j in range(m):
+            d = P[i, 1] - Q[j, 1]
+            F[i, 0] += d * P[i, 0]
+            F[i, 1] += F[i, 0] * d
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(512, 1, reassociate=False))
+    assert "T.vectorized(" in made.script()
+    assert not verify(made)
+
+    def arguments(random: np.random.Generator) -> list[np.ndarray]:
+        shapes = ((size, 3), (size // 2, 3), (size, 2))
+        return [random.standard_normal(shape).astype("float32") for shape in shapes]
+
+    assert_same_result(func, made, inputs=arguments, tolerance=0.0)
+
+
+@pytest.mark.parametrize("dear", ["1.0 / (d * d + 0.5)", "T.exp(d)", "T.sqrt(d * d + 0.5)"])
+def test_what_several_sums_share_is_computed_once_where_lanes_can_take_the_loop_around(dear: str) -> None:
+    lines = f"""
+for i in range(37):
+    W[i, 0] = 0.0
+    W[i, 1] = 0.0
+    for j in range(20):
+        d = A[j] - P[i, 0]
+        s = {dear}
+        W[i, 0] += s * A[j]
+        W[i, 1] += s * d
+"""
+    func = func_of(lines.strip().split("\n"), f'{PARAMS}, A: T.Buffer((20,), "float32")')
+    made = scheduled(func, CpuFacts(512, 1))
+    assert made.script().count("+ s * A[j]") == 2  # whole vectors, and what is left
+    assert "T.vectorized(" in made.script()
+    random = np.random.default_rng(3)
+    given = [*arguments(random), random.standard_normal(20).astype("float32")]
+    assert_same_result(func, made, inputs=lambda _: [one.copy() for one in given], tolerance=1e-5)

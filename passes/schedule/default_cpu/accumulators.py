@@ -1,0 +1,149 @@
+"""Fields of records that inner loops change are kept in variables meanwhile, so that lanes can take the loop over the
+records: `records.py` has what loops only read.
+
+before:                                            after:
+    for i in range(1024):                              for i in range(1024):
+        for c in range(3):                                 F[i, 0] = 0.0
+            F[i, c] = 0.0                                  F[i, 1] = 0.0
+        for j in range(1024):                              F[i, 2] = 0.0
+            F[i, 0] = F[i, 0] + P[j, 0]                    total: T.float32 = F[i, 0]
+                                                           for j in range(1024):
+                                                               total = total + P[j, 0]
+                                                           F[i, 0] = total
+
+A place is no other iteration's where all that the loop does with the memory is at the same index of a dimension that
+steps along with it: so it may be stored where a condition would not have stored it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirscript.ir.arith.linear import linear
+from tirscript.ir.buffer import Buffer
+from tirscript.ir.effects import leaves_loop
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import BufferLoad, Const, Expr
+from tirscript.ir.op import get_op
+from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
+
+from ...access import constant_extent
+from ...simplify import simplified
+from .nests import stride_of
+from .records import LONG
+
+# fields of a record that a loop of its own goes through
+FIELDS = 8
+
+_PLAIN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
+
+Access = BufferLoad | BufferStore
+
+
+def with_accumulators(loop: For) -> For:
+    """A loop with variables for the fields that its inner loops change, and those of the loops inside of it; itself
+    where there are none."""
+    body: list[Stmt] = []
+    for stmt in _fields_written_out(loop, loop.body):
+        body += _kept(stmt, loop) if type(stmt) is For else (stmt,)
+    body = [with_accumulators(stmt) if type(stmt) is For else stmt for stmt in body]
+    same = len(body) == len(loop.body) and all(a is b for a, b in zip(body, loop.body, strict=True))
+    return loop if same else loop.replace(body=tuple(body))
+
+
+def _fields_written_out(loop: For, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Statements in a loop whose loops through the fields of its records are written out."""
+
+    def visit(inner: For) -> Any:
+        extent, nodes = constant_extent(inner), list(walk(inner.body))
+        if extent is None or extent > FIELDS or any(type(node) is For or type(node) is ScalarDecl for node in nodes):
+            return inner
+        if not any(_is_across(node, loop) and uses(node, inner.var) for node in nodes):
+            return inner
+        steps = [simplified(inner.start + step) for step in range(extent)]
+        return tuple(part for step in steps for part in refresh(substitute(inner.body, {inner.var: step})))
+
+    found: tuple[Stmt, ...] = rewrite(body, {For: visit})
+    return found
+
+
+def _kept(inner: For, loop: For) -> tuple[Stmt, ...]:
+    """An inner loop with variables for the fields of `loop` that it changes."""
+    extent, nodes = constant_extent(inner), list(walk(inner.body))
+    if extent is not None and extent < LONG:
+        return (inner,)
+    if leaves_loop(inner.body) or any(isinstance(node, Stmt) and type(node) not in _PLAIN for node in nodes):
+        return (inner,)
+    accesses = [node for node in walk(loop.body) if type(node) in (BufferLoad, BufferStore)]
+    places: list[tuple[BufferLoad, Buffer]] = []
+    for node in nodes:
+        if (
+            type(node) is not BufferStore
+            or not _is_across(node, loop)
+            or any(_same(node, place) for place, _ in places)
+        ):
+            continue
+        if _stays(node, loop, inner, accesses):
+            buffer = Buffer(f"{node.buffer.name.lower()}_{len(places)}", (), node.buffer.dtype, scope="scalar")
+            places.append((BufferLoad(node.buffer, node.indices), buffer))
+    if not places:
+        return (inner,)
+
+    def moved(node: Any) -> Any:
+        found = next((variable for place, variable in places if _same(node, place)), None)
+        return node if found is None else node.replace(buffer=found, indices=())
+
+    changed = rewrite(inner, {BufferLoad: moved, BufferStore: moved})
+    before = [ScalarDecl(variable, place, span=inner.span) for place, variable in places]
+    behind = [BufferStore(place.buffer, place.indices, BufferLoad(variable, ())) for place, variable in places]
+    made = (*before, changed, *behind)
+    if extent is None:  # without iterations, there need not be such elements
+        return (If(get_op("less")(inner.start, inner.stop), made, ()),)
+    return made
+
+
+def _is_across(node: Any, loop: For) -> bool:
+    """Whether a node reads or writes an element that is not beside that of the iteration of a loop before."""
+    return type(node) in (BufferLoad, BufferStore) and bool(node.indices) and stride_of(node, loop.var) not in (0, 1)
+
+
+def _stays(store: BufferStore, loop: For, inner: For, accesses: list[Any]) -> bool:
+    """Whether a store in an inner loop is to one element in each iteration of the loop, of no other iteration, and
+    whatever else the inner loop does with the buffer is to this one or to others."""
+    if store.predicate is not None or store.buffer.dtype.is_vector or not _is_fixed(store, loop):
+        return False
+    own = [at for at, index in enumerate(store.indices) if linear(index).terms.keys() == {loop.var}]
+    mine: list[Access] = [node for node in accesses if node.buffer is store.buffer]
+    if not own or not all(any(_equal(node.indices[at], store.indices[at]) for at in own) for node in mine):
+        return False
+    inside = {id(node) for node in walk(inner.body)}
+    return all(
+        node.predicate is None and (_same(node, store) or _differs(node, store)) for node in mine if id(node) in inside
+    )
+
+
+def _is_fixed(access: Access, loop: For) -> bool:
+    """Whether the indices of an access are numbers, but for those along the loop."""
+    return all(type(index) is Const or linear(index).terms.keys() == {loop.var} for index in access.indices)
+
+
+def _same(node: Any, place: Access) -> bool:
+    return (
+        type(node) in (BufferLoad, BufferStore)
+        and node.buffer is place.buffer
+        and all(_equal(a, b) for a, b in zip(node.indices, place.indices, strict=True))
+    )
+
+
+def _differs(node: Access, place: Access) -> bool:
+    """Whether two accesses are to different elements, by a number for an index."""
+    pairs = zip(node.indices, place.indices, strict=True)
+    return any(type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs)
+
+
+def _equal(a: Expr, b: Expr) -> bool:
+    return a is b or structural_equal(a, b, map_free_vars=False)
+
+
+__all__ = ["with_accumulators"]
