@@ -22,6 +22,7 @@ from ..dataflow import (
     readers,
     same_indices,
     scope_of,
+    stores_outside_blocks,
     top,
     writers,
 )
@@ -73,10 +74,13 @@ def cache_read(
         return _copied_in(edit, block, buffer, shared, consumers, storage_scope)
     first = min(top(scope, place).index for place in consumers)
     check_copied_before(edit, block, buffer, consumers)
+    bare = list(stores_outside_blocks(scope, buffer))
+    if bare and len(made_by) != 1:
+        check_given(edit, block, buffer, bare[0])
     if len(made_by) == 1:
         # what was never written cannot be copied
         check_writes_all(edit, made_by[0], buffer)
-        at = top(scope, made_by[0]).index + 1
+        at = max(top(scope, place).index for place in (made_by[0], *bare)) + 1
     elif made_by:
         edit.refuse(f"`{buffer.name}` is written by {counted(len(made_by), 'block')}", block, *made_by)
     else:
@@ -188,6 +192,12 @@ def _read_in(edit: Edit, scope: Place, buffer: Buffer, consumers: Sequence[Place
     return found
 
 
+def check_given(edit: Edit, block: Place, buffer: Buffer, store: Place) -> None:
+    """Refuse to copy a buffer that a store outside of blocks writes, where that may be all that does."""
+    if allocation(edit, buffer) is not None:
+        edit.refuse(f"`{buffer.name}` is accessed outside of blocks", block, (store, "here"))
+
+
 def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place]) -> None:
     """Refuse where a buffer is still written where a copy of it would be made, before its first reader."""
     scope = scope_of(edit, block)
@@ -196,7 +206,7 @@ def check_copied_before(edit: Edit, block: Place, buffer: Buffer, consumers: Seq
 
 
 def _check_written_before(edit: Edit, block: Place, buffer: Buffer, around: Place, consumers: Sequence[Place]) -> None:
-    """Refuse where a buffer is written behind the first reader in the body of a loop or scope, or outside of blocks."""
+    """Refuse where a buffer is written behind the first reader in the body of a loop or scope."""
     scope = scope_of(edit, block)
     first = min(top(around, place).index for place in consumers)
     for writer in writers(scope, buffer):
@@ -206,9 +216,13 @@ def _check_written_before(edit: Edit, block: Place, buffer: Buffer, around: Plac
                 (block, ""),
                 (writer, "written here"),
             )
-    bare = accesses_outside_blocks(scope, buffer)
-    if bare is not None:
-        edit.refuse(f"`{buffer.name}` is accessed outside of blocks", block, (bare, "here"))
+    for bare in stores_outside_blocks(scope, buffer):
+        if (around is scope or around.contains(bare)) and top(around, bare).index >= first:
+            edit.refuse(
+                f"`{buffer.name}` is still written, outside of blocks, where the copy would be made",
+                (block, ""),
+                (bare, "written here"),
+            )
 
 
 def check_copied_behind(edit: Edit, block: Place, buffer: Buffer, consumers: Sequence[Place] = ()) -> None:

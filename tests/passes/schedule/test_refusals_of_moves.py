@@ -77,6 +77,29 @@ for i in range(16):
         W[vi] = C[vi]
 """)
 
+BEHIND = program("""
+C = T.alloc_buffer((16,), "int32")
+for i in range(16):
+    with T.block("C"):
+        vi = T.axis.spatial(16, i)
+        C[vi] = V[vi]
+for i in range(16):
+    with T.block("W"):
+        vi = T.axis.spatial(16, i)
+        W[vi] = C[vi]
+C[3] = 5
+""")
+
+ALONE = program("""
+C = T.alloc_buffer((16,), "int32")
+C[3] = 5
+for i in range(16):
+    with T.block("W"):
+        vi = T.axis.spatial(16, i)
+        if vi == 3:
+            W[vi] = C[vi]
+""")
+
 UNUSED = program("""
 C = T.alloc_buffer((16,), "int32")
 for i in range(16):
@@ -375,7 +398,16 @@ for i, j in T.grid(16, 16):
         ),
         "two writers": (TWICE, lambda s: s.cache_read("W", "C", "local"), "is written by 2 blocks"),
         "a view": (VIEWED, lambda s: s.cache_read("W", "C", "local"), "a view, an address or a call"),
-        "a store outside of blocks": (BARE, lambda s: s.cache_read("W", "C", "local"), "is accessed outside of blocks"),
+        "a store outside of blocks": (
+            BEHIND,
+            lambda s: s.cache_read("W", "C", "local"),
+            "is still written, outside of",
+        ),
+        "stores outside of blocks alone": (
+            ALONE,
+            lambda s: s.cache_read("W", "C", "local"),
+            "accessed outside of blocks",
+        ),
         "a writer behind": (LATE, lambda s: s.cache_read("W", "C", "local"), "is still written"),
         "what is not all written": (PART, lambda s: s.cache_read("W", "C", "local"), "for every point of its axes"),
         "an update": (UPDATE, lambda s: s.cache_write("C", 0, "local"), "reads what the buffer `C` held before"),
