@@ -278,13 +278,13 @@ def _ahead(work: Work, name: str, count: int) -> None:
 def lanes_of(extent: int, one: int, masked: bool = False) -> int:
     """How many partial results: whole vectors that divide the iterations where there are such.
 
-    No three of them where they may be `masked`: LLVM would go through these masks lane by lane.
+    No three of them where they are or may be `masked`: LLVM would go through these masks lane by lane.
     """
     sizes = [size for size in range(VECTORS, 0, -1) if not (masked and size & (size - 1))]
     wanted = [size for size in sizes if extent % (size * one) == 0 and extent >= 2 * size * one]
     if wanted and (wanted[0] > 1 or extent < 4 * one):
         return wanted[0] * one
-    return one * min(VECTORS, max(1, extent // (2 * one)))
+    return one * max(size for size in (1, 2, VECTORS) if size == 1 or extent >= 2 * size * one)
 
 
 def lane_results(work: Work, name: str, lanes: int) -> str:

@@ -150,3 +150,20 @@ def moments(A: T.Buffer((600, {columns})), B: T.Buffer((600, {columns}))):
     tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(given, found)
     total, square = given.sum(1, keepdims=True), (given * given).sum(1, keepdims=True)
     np.testing.assert_allclose(found, given * total + square, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("columns", "lanes"), [(96, 48), (100, 32), (150, 64), (60, 16), (70, 32)])
+def test_lanes_behind_the_end_of_a_row_are_those_of_one_two_or_four_vectors(columns: int, lanes: int) -> None:
+    """LLVM goes through the masks of three lane by lane."""
+    func = parse(f"""
+@T.prim_func
+def total(A: T.Buffer((5, {columns}), "float32"), B: T.Buffer((5,), "float32")):
+    for i in range(5):
+        B[i] = 0.0
+        for j in range({columns}):
+            B[i] += T.exp(A[i, j])
+""")
+    assert isinstance(func, PrimFunc)
+    made = default_schedule(func, WIDE).func
+    assert max(size for sizes in vectors(made).values() for size in sizes) == lanes
+    assert_same_result(func, made, tolerance=1e-5)
