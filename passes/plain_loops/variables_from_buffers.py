@@ -8,7 +8,8 @@ before:                                            after:
             acc[0] = acc[0] + A[i, j]                      B[i] = acc
         B[i] = acc[0]
 
-An iteration of the loops around all that uses the buffer begins with a store, so none sees what another left.
+An iteration of the loops around all that uses the buffer begins with a store, so none sees what another left. Those
+that are allocated in a loop are variables of it anyway.
 """
 
 from __future__ import annotations
@@ -20,27 +21,54 @@ from tirscript.ir.expr import BufferLoad, is_const
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, For, ScalarDecl, Stmt
 
+from .plain import in_plain_loops
+
 
 def variables_from_buffers(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function with its buffers of one element as variables, where loops use them so; itself without."""
     for stmt in body:
-        if type(stmt) is AllocBuffer and all(is_const(dim, 1) for dim in stmt.buffer.shape):
-            buffer = stmt.buffer
-            if not buffer.is_scalar and not buffer.dtype.is_handle and not buffer.dtype.is_vector:
-                rest = tuple(other for other in body if other is not stmt)
-                body = _within(rest, buffer, inside=False) or body
-    return body
+        if type(stmt) is AllocBuffer and _is_one_element(stmt.buffer):
+            rest = tuple(other for other in body if other is not stmt)
+            body = _within(rest, stmt.buffer, inside=False) or body
+    made = in_plain_loops(body, {For: _of_loop})
+    return body if all(a is b for a, b in zip(body, made, strict=True)) else made
+
+
+def _of_loop(loop: For) -> For:
+    """A loop whose own buffers of one element are variables."""
+    for stmt in loop.body:
+        if type(stmt) is AllocBuffer and _is_one_element(stmt.buffer) and not stmt.annotations:
+            at = next(place for place, other in enumerate(loop.body) if other is stmt)
+            before, rest = loop.body[:at], loop.body[at + 1 :]
+            made = _within(rest, stmt.buffer, inside=True)
+            if made is not None:
+                loop = loop.replace(body=(*before, *made))
+    return loop
+
+
+def _is_one_element(buffer: Buffer) -> bool:
+    special = buffer.is_scalar or buffer.dtype.is_handle or buffer.dtype.is_vector
+    return not special and all(is_const(dim, 1) for dim in buffer.shape)
 
 
 def _within(stmts: tuple[Stmt, ...], buffer: Buffer, *, inside: bool) -> tuple[Stmt, ...] | None:
-    """The statements with a variable in the innermost loop that holds all accesses; None where it is none."""
+    """The statements with a variable in the innermost loop that holds all accesses, or one in each of several loops;
+    None where it is none."""
     touching = [at for at, stmt in enumerate(stmts) if uses(stmt, buffer)]
     if not touching:
         return None
     first: Any = stmts[touching[0]]
-    if len(touching) == 1 and type(first) is For and not uses((first.start, first.stop), buffer):
-        made = _within(first.body, buffer, inside=True)
-        return None if made is None else (*stmts[: touching[0]], first.replace(body=made), *stmts[touching[0] + 1 :])
+    if type(first) is For:
+        found = list(stmts)
+        for at in touching:
+            loop: Any = stmts[at]
+            if type(loop) is not For or uses((loop.start, loop.stop), buffer):
+                return None
+            made = _within(loop.body, buffer, inside=True)
+            if made is None:
+                return None
+            found[at] = loop.replace(body=made)
+        return tuple(found)
     if not inside or type(first) is not BufferStore or first.buffer is not buffer or uses(first.value, buffer):
         return None
     accesses: list[Any] = [node for node in walk(stmts) if type(node) in _ACCESSES and node.buffer is buffer]  # type: ignore[attr-defined]

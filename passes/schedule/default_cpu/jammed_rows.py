@@ -125,9 +125,9 @@ def _floats(loop: For) -> bool:
 
 
 def _along(loop: For) -> bool:
-    """Whether a loop goes along memory in all that it does there."""
+    """Whether a loop goes along memory, to and fro, in all that it does there."""
     accesses: list[Any] = [node for node in walk(loop.body) if type(node) in (BufferLoad, BufferStore)]
-    return all(stride_of(node, loop.var) in (0, 1) for node in accesses if node.indices)
+    return all(stride_of(node, loop.var) in (-1, 0, 1) for node in accesses if node.indices)
 
 
 def _foretold(loop: For) -> bool:

@@ -33,6 +33,7 @@ from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, I
 
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
+from ...plain_loops.variables_from_buffers import variables_from_buffers
 from ...simplify import simplified
 from ...statements import keep_comments, may_overlap, reads_memory
 from ..naming import renamed_apart
@@ -64,13 +65,14 @@ def outer_vectors(
     """The function, which `may_schedule` leaves to us, with vectors of loops that hold others; itself where there are
     none. The bodies of other loops are functions of their own for `schedule`, where it is given."""
     body: list[Stmt] = []
-    outer = _Outer(func, facts, schedule)
-    for stmt in func.body:
+    given = variables_from_buffers(func.body)
+    outer = _Outer(func.replace(body=given), facts, schedule)
+    for stmt in given:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
             body += outer.either(stmt)
         else:
             body.append(stmt)
-    same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
+    same = len(body) == len(given) and all(a is b for a, b in zip(body, given, strict=True))
     return func if same else func.replace(body=tuple(body))
 
 

@@ -50,6 +50,24 @@ for n in range(N):
         B[n, t] = T.cast(h, "float32")
     H[n] = h
 """,
+    "to and fro": """
+for n in range(N):
+    h: T.float32 = 0.0
+    for t in range(37):
+        h = T.float32(0.5) * h + A[n, t]
+        B[n, t] = h
+    for t in range(37):
+        h = T.float32(0.5) * h + B[n, 36 - t]
+        A[n, 36 - t] = h
+""",
+    "a buffer as a variable": """
+h = T.alloc_buffer((1,), "float32")
+for n in range(N):
+    h[0] = 0.0
+    for t in range(37):
+        h[0] = T.float32(0.5) * h[0] + A[n, t]
+        B[n, t] = h[0]
+""",
     "more steps than LLVM writes out": """
 for n in range(N):
     h: T.float32 = 0.0
