@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var
-from tirscript.ir.op import cast, const, get_op
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
-from ...statements import conjunction
+from ...statements import conjunction, reads_memory
 from ..blocks import inferred
 from ..dataflow import check_not_viewed, scope_of, top
 from ..edit import Edit
 from ..legality import check_covers
 from ..primitive import BlockAt, primitive
-from ..reducers import only_update
+from ..reducers import Update, neutral, only_update
 from ..tree import Place, body_fields
 
 
@@ -35,8 +35,9 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
                                                        with T.block("C_own"):
                                                            C[v0] = C_own[v0]
 
-    The results are the same bits. Refused where the result is not indexed by each of the block's spatial axes, to which
-    a number may be added.
+    A choice in each term that the axes of the reduction have no part in, `T.Select(vi < n, A[vi, vk], -0.0)`, is made
+    once for the result instead. The results are the same bits. Refused where the result is not indexed by each of the
+    block's spatial axes, to which a number may be added.
     """
     stmt: Block = block.stmt
     update = only_update(edit, block)
@@ -72,12 +73,27 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
     own = Buffer(f"{buffer.name}_own", tuple(axis.stop for axis in spatial), buffer.dtype)
     mine = BufferLoad(own, tuple(axis.var for axis in spatial))
     begin = BufferStore(own, mine.indices, BufferLoad(buffer, store.indices))
-    new = BufferStore(own, mine.indices, update.combine(mine, update.value), span=store.span)
+    chosen, value = _chosen(update, reduced)
+    new = BufferStore(own, mine.indices, update.combine(mine, value), span=store.span)
     name = edit.fresh_block_name(own.name)
     edit.replace(block, inferred(stmt.replace(init=(begin,), body=(new,))))
-    edit.tree.insert(home, after=(_results(name, spatial, reduced, store, mine),))
+    edit.tree.insert(home, after=(_results(name, spatial, reduced, store, mine, chosen),))
     edit.allocate(own, edit.block(name))
     return edit.block(name)
+
+
+def _chosen(update: Update, reduced: list[Axis]) -> tuple[Expr | None, Expr]:
+    """The condition without which all terms of an update leave the result as it is, None where there is none, and the
+    terms with it."""
+    value = update.value
+    if type(value) is not Call or value.op is not OPS["Select"]:
+        return None, value
+    condition, term, other = value.args
+    steady = not any(uses(condition, axis.var) for axis in reduced) and not reads_memory(condition)
+    nothing = neutral(update.op, value.dtype)
+    if not steady or type(other) is not Const or repr(other.value) != repr(nothing.value):
+        return None, value
+    return condition, term
 
 
 def _axis_of(index: Expr) -> Var | None:
@@ -94,8 +110,16 @@ def _alone(stmt: Stmt) -> Stmt:
     return stmt.replace(**dict.fromkeys(body_fields(type(stmt)), ()))
 
 
-def _results(name: str, spatial: list[Axis], reduced: list[Axis], store: BufferStore, mine: BufferLoad) -> Stmt:
-    """Loops and a block that store the results; what was there stays where the reduction has no terms."""
+def _results(
+    name: str,
+    spatial: list[Axis],
+    reduced: list[Axis],
+    store: BufferStore,
+    mine: BufferLoad,
+    chosen: Expr | None,
+) -> Stmt:
+    """Loops and a block that store the results; what was there stays where the reduction has no terms, or those that it
+    has are not `chosen`."""
     loops = [Var(f"ax{at}", axis.var.dtype) for at, axis in enumerate(spatial)]
     axes = tuple(
         Axis(Var(f"v{at}", axis.var.dtype), "spatial", axis.start, axis.stop, loop)
@@ -104,7 +128,8 @@ def _results(name: str, spatial: list[Axis], reduced: list[Axis], store: BufferS
     element: Expr = BufferLoad(store.buffer, store.indices)
     ends = [axis.stop for axis in reduced if type(axis.stop) is not Const]
     some = conjunction(get_op("greater")(end, const(0, end.dtype)) for end in ends)
-    value: Expr = mine if some is None else get_op("if_then_else")(some, mine, element)
+    value: Expr = mine if chosen is None else get_op("Select")(chosen, mine, element)
+    value = value if some is None else get_op("if_then_else")(some, value, element)
     values = {old.var: cast(new.var, old.var.dtype) for old, new in zip(spatial, axes, strict=True)}
     stmt: Stmt = Block(name, axes, (substitute(store.replace(value=value), values),))
     for loop, axis in reversed(list(zip(loops, spatial, strict=True))):

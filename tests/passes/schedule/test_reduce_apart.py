@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import tirscript
+from tirscript.backend.interpreter import interpret
 from tirscript.ir import Attrs, PrimFunc
+from tirscript.passes.plain_loops.blocks_from_loops import blocks_from_loops
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.script import parse
@@ -75,6 +77,55 @@ def main(A: T.Buffer(("m", "k")), B: T.Buffer(("k", "n")), C: T.Buffer(("m", "n"
     wanted = C + A @ B
     tirscript.build(func)(A, B, C)
     np.testing.assert_allclose(C, wanted, rtol=1e-5, atol=1e-5)
+
+
+def chosen(term: str) -> PrimFunc:
+    return kernel(f"for i, j, k in T.grid(19, 37, 31):\n        C[i, j] += {term}")
+
+
+def exactly(func: PrimFunc, made: PrimFunc) -> None:
+    rng = np.random.default_rng(4)
+    A, B, C = (rng.standard_normal(shape).astype("float32") for shape in ((19, 31), (31, 37), (19, 37)))
+    C[2:5], A[3], C[4, 4] = -0.0, np.inf, np.nan
+    results = []
+    for one in (func, made):
+        got = C.copy()
+        interpret(one, A, B, got)
+        results.append(got)
+    assert results[0].tobytes() == results[1].tobytes()
+
+
+def test_a_choice_of_results_is_made_once() -> None:
+    func = chosen("T.Select(j <= i, A[i, k] * B[k, j], T.float32(-0.0))")
+    sch = Schedule(blocks_from_loops(func))
+    sch.reduce_apart("C")
+    update, result = sch.get(sch.get_block("C")).body[0], sch.get(sch.get_block("C_own")).body[0]
+    assert "Select" not in update.script() and "Select" in result.script()
+    exactly(func, sch.func)
+    made = default_schedule(func, FACTS).func
+    assert "T.fma" in made.script()
+    assert_same_result(func, made)
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "T.Select(j <= k, A[i, k] * B[k, j], T.float32(-0.0))",
+        "T.Select(A[i, 0] < B[0, j], A[i, k] * B[k, j], T.float32(-0.0))",
+        "T.Select(j <= i, A[i, k] * B[k, j], T.float32(0.0))",
+        "T.Select(j <= i, A[i, k], B[k, j])",
+    ],
+)
+def test_other_choices_stay_with_the_terms(term: str) -> None:
+    """Of terms, by memory, of a zero that makes another one of -0.0, of two terms."""
+    func = chosen(term)
+    sch = Schedule(blocks_from_loops(func))
+    sch.reduce_apart("C")
+    assert (
+        "Select" in sch.get(sch.get_block("C")).body[0].script()
+        and "Select" not in sch.get(sch.get_block("C_own")).body[0].script()
+    )
+    exactly(func, sch.func)
 
 
 REFUSED = {
