@@ -139,16 +139,19 @@ def _divides_by_one(node: Call, column: Dim) -> bool:
 
 
 def short_lines(work: Work, nest: Nest) -> bool:
-    """Make vectors of a block in many lines of a few vectors each, the last of which is not whole.
+    """Make vectors of a block in many lines of a few vectors each, the last of which is not whole, and of one such line
+    that changes what is there.
 
-    LLVM takes several vectors at once: where a line has fewer, or some are left, it would go element by element.
+    LLVM takes several vectors at once: where a line has fewer, or some are left, it would go element by element. A line
+    of whole vectors it writes out: where a loop around changes it again and again, it keeps each element by itself.
     """
-    if nest.reduced or len(nest.dims) < 2 or not nest.store.indices:
+    again = any(load.buffer is nest.store.buffer for load in nest.loads())
+    if nest.reduced or (len(nest.dims) < 2 and not again) or not nest.store.indices:
         return False
     column, lanes = nest.dims[-1], work.facts.lanes(nest.dtype.bits)
     if not column.known or nest.dtype.bits < 8 or stride_of(nest.store, column.var) != 1:
         return False
-    if not lanes <= 2 * column.extent < 2 * FEW * lanes or column.extent % lanes == 0:
+    if not lanes <= 2 * column.extent < 2 * FEW * lanes or (column.extent % lanes == 0 and len(nest.dims) > 1):
         return False
     if any(stride_of(load, column.var) not in (0, 1) for load in nest.loads()):
         return False

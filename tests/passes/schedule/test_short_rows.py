@@ -167,3 +167,29 @@ def total(A: T.Buffer((5, {columns}), "float32"), B: T.Buffer((5,), "float32")):
     made = default_schedule(func, WIDE).func
     assert max(size for sizes in vectors(made).values() for size in sizes) == lanes
     assert_same_result(func, made, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("columns", [16, 20, 32, 64])
+def test_a_line_that_a_loop_changes_again_and_again_goes_in_vectors(columns: int) -> None:
+    """LLVM would keep each of its elements in a register of its own."""
+    func = parse(f"""
+@T.prim_func
+def attention(S: T.Buffer((9, 20)), V: T.Buffer((20, {columns})), C: T.Buffer((9, {columns}))):
+    total = T.alloc_buffer(({columns},))
+    for i in range(9):
+        greatest: T.float32 = S[i, 0]
+        for c in range({columns}):
+            total[c] = 0.0
+        for j in range(20):
+            n = T.max(greatest, S[i, j])
+            for c in range({columns}):
+                total[c] = total[c] * T.exp(greatest - n) + T.exp(S[i, j] - n) * V[j, c]
+            greatest = n
+        for c in range({columns}):
+            C[i, c] = total[c]
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, WIDE)
+    assert 16 in [size for name, sizes in vectors(made).items() if "total" in name for size in sizes]
+    assert not verify(made)
+    assert_same_result(func, made, tolerance=1e-5)
