@@ -60,6 +60,17 @@ for n in range(N):
         h = T.float32(0.5) * h + B[n, 36 - t]
         A[n, 36 - t] = h
 """,
+    "beside steps that wait for none": """
+for n in range(N):
+    for t in range(37):
+        A[n, t] = A[n, t] * T.float32(0.5)
+    h: T.float32 = 0.0
+    for t in range(37):
+        h = T.float32(0.5) * h + A[n, t]
+        B[n, t] = h
+    for t in range(37):
+        A[n, t] = B[n, t] - h
+""",
     "a buffer as a variable": """
 h = T.alloc_buffer((1,), "float32")
 for n in range(N):
