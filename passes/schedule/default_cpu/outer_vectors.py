@@ -33,6 +33,7 @@ from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, I
 
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
+from ...plain_loops.variables_from_arrays import variables_from_arrays
 from ...plain_loops.variables_from_buffers import variables_from_buffers
 from ...simplify import simplified
 from ...statements import keep_comments, may_overlap, reads_memory
@@ -64,16 +65,33 @@ def outer_vectors(
 ) -> PrimFunc:
     """The function, which `may_schedule` leaves to us, with vectors of loops that hold others; itself where there are
     none. The bodies of other loops are functions of their own for `schedule`, where it is given."""
+    variables = variables_from_buffers(func.body)
+    small = variables_from_arrays(variables)
+    if small is not variables:
+        body = _vectors_of(func.replace(body=small), facts, schedule)
+        if _has_vectors(body):
+            return func.replace(body=body)
+    body = _vectors_of(func.replace(body=variables), facts, schedule)
+    return func if body is variables else func.replace(body=body)
+
+
+def _vectors_of(
+    func: PrimFunc, facts: CpuFacts, schedule: Callable[[PrimFunc, CpuFacts], PrimFunc] | None
+) -> tuple[Stmt, ...]:
+    """The body of a function with vectors of its nests; itself where there are none."""
     body: list[Stmt] = []
-    given = variables_from_buffers(func.body)
-    outer = _Outer(func.replace(body=given), facts, schedule)
-    for stmt in given:
+    outer = _Outer(func, facts, schedule)
+    for stmt in func.body:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
             body += outer.either(stmt)
         else:
             body.append(stmt)
-    same = len(body) == len(given) and all(a is b for a, b in zip(body, given, strict=True))
-    return func if same else func.replace(body=tuple(body))
+    same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
+    return func.body if same else tuple(body)
+
+
+def _has_vectors(stmts: Sequence[Stmt]) -> bool:
+    return any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(tuple(stmts)))
 
 
 class _Outer:
@@ -94,7 +112,7 @@ class _Outer:
         """A nest with vectors where there may be, and with variables for what it changes where these need that."""
         kept = stmt if self.views or may_overlap(self.func) else with_accumulators(stmt)
         made = self.made(kept) if kept is not stmt else ()
-        if any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(made)):
+        if _has_vectors(made):
             return made
         return self.made(stmt)
 
