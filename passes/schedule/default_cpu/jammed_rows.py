@@ -45,8 +45,9 @@ NEAR = 8
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
-def waits(func: PrimFunc, loop: For) -> bool:
-    """Whether a loop is one over rows along which each step waits for the one before."""
+def waits(func: PrimFunc, loop: For, *, perhaps: bool = False) -> bool:
+    """Whether a loop is one over rows along which each step waits for the one before, or, where conditions decide what
+    is changed, `perhaps` does."""
     inner = [node for node in walk(loop.body) if type(node) is For]
     nodes = list(walk(loop.body))
     if not inner or any(isinstance(node, Stmt) and type(node) not in _TAKEN for node in nodes):
@@ -66,9 +67,8 @@ def waits(func: PrimFunc, loop: For) -> bool:
     deps = Dependences((loop,), within=func)
     # steps that wait for no other one, beside those that do, are as fast in several rows
     rest = [one for one in inner if may_parallel(deps, one).legal is not True]
-    return bool(rest) and all(
-        not _foretold(one) and may_parallel(deps, one, reductions=not _floats(one)).legal is False for one in rest
-    )
+    found = [may_parallel(deps, one, reductions=not _floats(one)).legal for one in rest if not _foretold(one)]
+    return bool(rest) and len(found) == len(rest) and all(legal is False or (perhaps and not legal) for legal in found)
 
 
 def written_out(loop: For, vector_bits: int) -> bool:
@@ -113,9 +113,20 @@ def _instructions(loop: For) -> int:
 
 def _near(access: BufferLoad | BufferStore, loop: For) -> bool:
     """Whether the elements of neighbouring rows are at most `NEAR` apart."""
+    apart = _step(access, loop)
+    return apart is not None and abs(apart) <= NEAR
+
+
+def row_bytes(access: BufferLoad | BufferStore, loop: For) -> int:
+    """How many bytes the elements of neighbouring rows are apart; 0 where that is not known."""
+    return (_step(access, loop) or 0) * access.buffer.dtype.itemsize
+
+
+def _step(access: BufferLoad | BufferStore, loop: For) -> int | None:
+    """How many elements the next iteration of a loop is from an access of this one; None where that is not known."""
     terms = linear(flat_index(access.buffer, access.indices)).terms
     apart = [term for term in terms if uses(term, loop.var)]
-    return not apart or (apart == [loop.var] and abs(terms[loop.var]) <= NEAR)
+    return 0 if not apart else terms[loop.var] if apart == [loop.var] else None
 
 
 _QUOTIENTS = tuple(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod"))
@@ -162,4 +173,4 @@ def _side_by_side(bodies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-__all__ = ["ROWS", "jammed", "waits", "written_out"]
+__all__ = ["ROWS", "jammed", "row_bytes", "waits", "written_out"]

@@ -24,10 +24,10 @@ from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import BufferData, BufferLoad, Expr, Ramp, Var, is_const
+from tirscript.ir.expr import BufferData, BufferLoad, Call, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
-from tirscript.ir.op import const, get_op
+from tirscript.ir.op import OPS, const, get_op
 from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
@@ -41,8 +41,8 @@ from ..naming import renamed_apart
 from ..tree import body_fields
 from .accumulators import with_accumulators
 from .facts import CpuFacts
-from .jammed_rows import ROWS, jammed, waits, written_out
-from .nests import UNKNOWN, stride_of
+from .jammed_rows import ROWS, jammed, row_bytes, waits, written_out
+from .nests import UNKNOWN, heavy, stride_of
 from .records import flattened, is_field, with_fields
 from .work import PARALLEL_WORK
 
@@ -55,6 +55,8 @@ VECTORS = 4
 WRITTEN_OUT = 1000
 # bits of elements that processors gather; names in names that an index is made of
 GATHERED, MOST_NAMES = 32, 8
+# bytes between rows whose elements lie in the same few places of the nearest cache
+SAME_PLACES = 2048
 # loops inside of each other that are looked at: each of them is tried with all that are inside of it
 DEEPEST = 24
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
@@ -130,8 +132,11 @@ class _Outer:
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
             if made is not None:
                 return made
-        if waits(self.func, stmt) and self.independent(stmt):
-            return self.rows(stmt)
+        if waits(self.func, stmt, perhaps=True) and self.independent(stmt):
+            gathers = self.gathers(stmt) and not written_out(stmt, self.facts.vector_bits)
+            made = self.vectors(stmt) if gathers else None
+            if made is not None or waits(self.func, stmt):
+                return made or self.rows(stmt)
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
         self.around.append(stmt)
@@ -216,6 +221,30 @@ class _Outer:
         extent = constant_extent(loop)
         return extent is None or extent >= self.one(nodes)
 
+    def gathers(self, loop: For) -> bool:
+        """Whether lanes may take rows in which each step waits for the one before, and gather the elements of a step:
+        that is worth it for what is dear, and for sums of rows that do not lie in the same places of the caches."""
+        nodes, extent = list(walk(loop.body)), constant_extent(loop)
+        inner = [node for one in nodes if type(one) is For for node in walk(one.body)]
+        accesses: list[Any] = [node for node in inner if type(node) in (BufferLoad, BufferStore)]
+        across = [node for node in accesses if stride_of(node, loop.var) not in (0, 1)]
+        if (
+            self.views
+            or loop.step is not None
+            or not _has_bounds(loop)
+            or (extent is not None and extent < self.one(nodes))
+        ):
+            return False
+        if any(node.buffer.dtype.bits < GATHERED or uses(node.indices[-1], loop.var) for node in across):
+            return False
+        if any(node.buffer.dtype.bits < GATHERED and _is_looked_up(node, loop, nodes) for node in accesses):
+            return False
+        if any(heavy(node) or _divides(node) for node in inner if isinstance(node, Expr)):
+            return self.facts.vector_bits >= 256
+        if any(type(node) is BufferStore for node in across) or self.facts.vector_bits < 512:
+            return False
+        return all(row_bytes(node, loop) % SAME_PLACES for node in across)
+
     def known(self, loop: For) -> Analyzer:
         """What holds in a loop."""
         known = Analyzer()
@@ -260,7 +289,8 @@ class _Outer:
             # what all lanes share is not loaded where some are off: where bounds of loops are, the rest stays a loop
             parts = [self.chunks(loop, loop.start, count, lanes), rest or loop.replace(start=behind, trivia=None)]
         else:
-            lanes = min(lanes, extent)
+            if lanes > extent:  # several registers are whole ones
+                lanes = extent if extent < 2 * one else one << ((extent // one).bit_length() - 1)
             parts = [self.chunks(loop, loop.start, const(extent // lanes, kind), lanes)]
             if extent % lanes:
                 behind = simplified(loop.start + extent // lanes * lanes)
@@ -299,6 +329,10 @@ def _has_bounds(loop: For) -> bool:
     """Whether the bounds of a loop are numbers of its variable's dtype that stay while it runs."""
     same = loop.var.dtype is loop.start.dtype is loop.stop.dtype
     return same and not reads_memory(loop.start) and not reads_memory(loop.stop)
+
+
+def _divides(node: Expr) -> bool:
+    return type(node) is Call and node.op is OPS["div"]
 
 
 def _is_looked_up(access: BufferLoad | BufferStore, loop: For, nodes: Sequence[Node]) -> bool:

@@ -79,12 +79,36 @@ for n in range(N):
         h[0] = T.float32(0.5) * h[0] + A[n, t]
         B[n, t] = h[0]
 """,
+}
+GATHERED = {
     "more steps than LLVM writes out": """
 for n in range(N):
     h: T.float32 = 0.0
     for t in range(37):
         h = h * A[n, t] + h * B[n, t] + h // A[n, t]
     B[n, 0] = h
+""",
+    "to and fro, with what is dear": """
+for n in range(N):
+    h: T.float32 = 1.0
+    for t in range(37):
+        h = A[n, 36 - t] / (h * h + T.float32(1.0))
+        B[n, t] = h
+    for t in range(37):
+        B[n, t] = B[n, t] - h
+""",
+    "what a condition changes": """
+for n in range(N):
+    a: T.float32 = -9.0
+    b: T.float32 = -9.0
+    for t in range(37):
+        if A[n, t] > a:
+            b = a
+            a = A[n, t]
+        elif A[n, t] > b:
+            b = A[n, t]
+    B[n, 0] = a
+    B[n, 1] = b
 """,
 }
 LEFT = {
@@ -165,6 +189,40 @@ def test_rows_of_unknown_number(name: str) -> None:
         same_as_interpreted(func, made, rows)
 
 
+@pytest.mark.parametrize("name", GATHERED)
+def test_lanes_that_gather(name: str) -> None:
+    func = kernel(GATHERED[name], 39)
+    made = scheduled(func, CpuFacts(vector_bits=512, reassociate=False))
+    assert "T.vectorized(32)" in made.script() or "T.float32x32" in made.script()
+    assert not verify(made) and structural_equal(parse(made.script()), made)
+    same_as_interpreted(func, made, 39)
+    assert "T.vectorized(" not in scheduled(kernel(GATHERED[name], 9), CpuFacts(vector_bits=512)).script()
+
+
+@pytest.mark.parametrize(
+    ("columns", "bits", "value", "gathers"),
+    [
+        (512, 512, "h * T.float32(0.5) + A[n, t]", False),  # all rows in one place of the cache
+        (500, 256, "h * T.float32(0.5) + A[n, t]", False),
+        (512, 512, "T.tanh(h * T.float32(0.5) + A[n, t])", True),
+        (500, 256, "T.tanh(h * T.float32(0.5) + A[n, t])", True),
+        (500, 128, "T.tanh(h * T.float32(0.5) + A[n, t])", False),
+    ],
+)
+def test_what_is_worth_gathering(columns: int, bits: int, value: str, gathers: bool) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((64, {columns})), B: T.Buffer((64,))):
+    for n in range(64):
+        h: T.float32 = 0.0
+        for t in range({columns}):
+            h = {value}
+        B[n] = h
+""")
+    assert isinstance(func, PrimFunc)
+    assert ("T.vectorized(" in scheduled(func, CpuFacts(vector_bits=bits)).script()) == gathers
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_rows_that_stay(name: str) -> None:
     func = kernel(LEFT[name], 23)
@@ -224,4 +282,4 @@ def test_short_rows_stay_as_llvm_makes_vectors_of_them(row: int, dtype: str, bit
 def test_steps_with_functions_that_llvm_writes_out(body: str, stays: bool) -> None:
     func = kernel(f"for n in range(N):\n    h: T.float32 = 0.0\n    {body}\n    H[n] = T.reinterpret('uint32', h)", 23)
     made = scheduled(func, CpuFacts(vector_bits=512))
-    assert ("n_0 * 4" not in made.script()) is stays
+    assert ("n_0" not in made.script()) is stays
