@@ -158,7 +158,7 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
     them, or it is one of a product of matrices. Lines whose length is not known are taken for long ones where there are
     `long_lines`. What is dear is computed once for all sums of a loop where lanes can take the loop around it."""
-    from ..schedule.default_cpu.nests import by_library, stride_of
+    from ..schedule.default_cpu.nests import by_library, goes_along_fields, stride_of
 
     if multiplies_matrices(store):
         return True
@@ -174,7 +174,8 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
         short = not long_lines
         if type(loop.stop) is Const:
             short = int(loop.stop.value) * store.buffer.dtype.bits < LINE
-        if 1 in strides and not short and all(stride in (0, 1) for stride in strides):
+        along = 1 in strides and all(stride in (0, 1) for stride in strides)
+        if not short and (along or goes_along_fields(loads, loop.var)):
             return True
     return False
 

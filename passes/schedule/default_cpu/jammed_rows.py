@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.dtype import FLOAT32, FLOAT64
 from tirscript.ir.effects import leaves_loop
@@ -30,10 +29,9 @@ from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
-from ...lower.flatten_buffer import flat_index
 from ...simplify import simplified
 from ..reducers import update_by
-from .nests import DEAR, stride_of
+from .nests import DEAR, step_of, stride_of
 
 # rows beside each other: about as many steps as an operation takes
 ROWS = 4
@@ -113,20 +111,8 @@ def _instructions(loop: For) -> int:
 
 def _near(access: BufferLoad | BufferStore, loop: For) -> bool:
     """Whether the elements of neighbouring rows are at most `NEAR` apart."""
-    apart = _step(access, loop)
+    apart = step_of(access, loop.var)
     return apart is not None and abs(apart) <= NEAR
-
-
-def row_bytes(access: BufferLoad | BufferStore, loop: For) -> int:
-    """How many bytes the elements of neighbouring rows are apart; 0 where that is not known."""
-    return (_step(access, loop) or 0) * access.buffer.dtype.itemsize
-
-
-def _step(access: BufferLoad | BufferStore, loop: For) -> int | None:
-    """How many elements the next iteration of a loop is from an access of this one; None where that is not known."""
-    terms = linear(flat_index(access.buffer, access.indices)).terms
-    apart = [term for term in terms if uses(term, loop.var)]
-    return 0 if not apart else terms[loop.var] if apart == [loop.var] else None
 
 
 _QUOTIENTS = tuple(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod"))
@@ -173,4 +159,4 @@ def _side_by_side(bodies: Sequence[tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-__all__ = ["ROWS", "jammed", "row_bytes", "waits", "written_out"]
+__all__ = ["ROWS", "jammed", "waits", "written_out"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 from msgspec import Struct
@@ -16,9 +16,13 @@ from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
+from ...lower.flatten_buffer import flat_index
 from ..primitive import BlockHandle, LoopHandle
 from ..reducers import Update, update_of
 from ..schedule import Schedule
+
+# elements of a record of which lanes take one each
+RECORD = 4
 
 
 class Dim(Struct, frozen=True, eq=False):
@@ -241,6 +245,19 @@ def stride_of(load: BufferLoad | BufferStore, var: Var) -> int | None:
     return int(last.terms[var]) if terms == [var] else None
 
 
+def step_of(access: BufferLoad | BufferStore, var: Var) -> int | None:
+    """How many elements of memory a step of `var` goes further, in whatever index; None where that is no number."""
+    terms = linear(flat_index(access.buffer, access.indices)).terms if access.indices else {}
+    apart = [term for term in terms if uses(term, var)]
+    return 0 if not apart else int(terms[var]) if apart == [var] else None
+
+
+def goes_along_fields(loads: Iterable[BufferLoad], var: Var) -> bool:
+    """Whether loads go along fields of small records, such as real parts: lanes pick these from whole registers."""
+    steps = {step_of(load, var) if load.dtype.bits >= 32 else None for load in loads}
+    return bool(steps - {0}) and all(step is not None and 0 <= step <= RECORD for step in steps)
+
+
 def is_plain(load: BufferLoad | BufferStore, nest: Nest) -> bool:
     """Whether the indices are axes of the nest, each another one, and 0 in dimensions of one element."""
     pairs = zip(load.indices, load.buffer.shape, strict=True)
@@ -282,10 +299,12 @@ __all__ = [
     "by_library",
     "extent_of",
     "factors",
+    "goes_along_fields",
     "heavy",
     "indices_of",
     "is_plain",
     "nest_of",
+    "step_of",
     "stride_of",
     "term",
 ]

@@ -41,8 +41,8 @@ from ..naming import renamed_apart
 from ..tree import body_fields
 from .accumulators import with_accumulators
 from .facts import CpuFacts
-from .jammed_rows import ROWS, jammed, row_bytes, waits, written_out
-from .nests import UNKNOWN, heavy, stride_of
+from .jammed_rows import ROWS, jammed, waits, written_out
+from .nests import UNKNOWN, heavy, step_of, stride_of
 from .records import flattened, is_field, with_fields
 from .work import PARALLEL_WORK
 
@@ -243,7 +243,8 @@ class _Outer:
             return self.facts.vector_bits >= 256
         if any(type(node) is BufferStore for node in across) or self.facts.vector_bits < 512:
             return False
-        return all(row_bytes(node, loop) % SAME_PLACES for node in across)
+        rows = [(step_of(node, loop.var) or 0) * node.buffer.dtype.itemsize for node in across]
+        return all(size % SAME_PLACES for size in rows)
 
     def known(self, loop: For) -> Analyzer:
         """What holds in a loop."""

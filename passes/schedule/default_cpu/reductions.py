@@ -22,7 +22,7 @@ from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
 from ..reducers import CHOICES
-from .nests import Dim, Nest, begins_anyway, by_library, heavy, stride_of
+from .nests import Dim, Nest, begins_anyway, by_library, goes_along_fields, heavy, stride_of
 from .streams import parameters
 from .work import Work
 
@@ -117,6 +117,7 @@ def line_of(work: Work, nest: Nest) -> Dim | None:
     one = work.facts.lanes(nest.dtype.bits)
     strides = {id(dim): [_step(load, dim, one) for load in nest.loads()] for dim in nest.reduced}
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)] and {0, 1}.issuperset(strides[id(dim)])), None)
+    inner = inner or next((dim for dim in nest.reduced if goes_along_fields(nest.loads(), dim.var)), None)
     if inner is None:
         return None
     return inner if _vector_for(work, nest, inner) else None

@@ -207,3 +207,30 @@ for i in range(37):
     random = np.random.default_rng(3)
     given = [*arguments(random), random.standard_normal(20).astype("float32")]
     assert_same_result(func, made, inputs=lambda _: [one.copy() for one in given], tolerance=1e-5)
+
+
+SUMS = {
+    "real parts": "{s}[k] += A[k, n, 0] * x[n, 0]",
+    "products of complex numbers": "{s}[k] += A[k, n, 0] * x[n, 0] - A[k, n, 1] * x[n, 1]",
+    "roots": "{s}[k] += T.sqrt(A[k, n, 0] * A[k, n, 0] + A[k, n, 1] * A[k, n, 1])",
+    "greatest": "{s}[k] = T.max({s}[k], A[k, n, 1])",
+    "two": "{s}[k] += A[k, n, 0] * x[n, 1]\n            o[k, 1] += A[k, n, 1]",
+}
+
+
+@pytest.mark.parametrize(("fields", "lanes"), [(2, True), (4, True), (5, False)])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_fields_of_small_records(name: str, fields: int, lanes: bool) -> None:
+    line = SUMS[name].replace("{s}[k]", "o[k, 0]")
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((5, 70, {fields})), x: T.Buffer((70, 2)), o: T.Buffer((5, 2))):
+    for k in range(5):
+        for n in range(70):
+            {line}
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(512, 1))
+    assert ("T.vectorized(" in made.script()) == lanes
+    assert not verify(made)
+    assert_same_result(func, made, tolerance=1e-4)
