@@ -5,7 +5,8 @@ before:                                            after:
 
 The result is another one, nearer to the exact sum, so nothing does this unasked: a schedule asks for it for a block
 (`sch.contract`), a pipeline for a whole function. What is written is `T.fma`, so the interpreter rounds as native code
-does. float16, bfloat16 and float8 stay, since processors have no fused multiply-add of them that rounds as T.fma must.
+does. A sum of two products goes into what it is added to one by one. float16, bfloat16 and float8 stay: processors have
+no fused multiply-add of them that rounds as T.fma must.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def _fused(call: Call) -> Expr:
     if _is_product(second):
         a, b = second.args  # type: ignore[attr-defined]
         return call.replace(op=_FMA, args=(_negated(a) if minus else a, b, first))
+    if type(second) is Call and second.op is _FMA and _is_product(second.args[2]):
+        # a sum of products, one of which was taken into the other: both go into what they are added to
+        a, b, (c, d) = *second.args[:2], second.args[2].args  # type: ignore[attr-defined]
+        inner = call.replace(op=_FMA, args=(_negated(c) if minus else c, d, first))
+        return call.replace(op=_FMA, args=(_negated(a) if minus else a, b, inner))
     if _is_product(first):
         return call.replace(op=_FMA, args=(*first.args, _negated(second) if minus else second))  # type: ignore[attr-defined]
     return call
@@ -51,4 +57,6 @@ def _is_product(value: Expr) -> bool:
 
 
 def _negated(value: Expr) -> Expr:
+    if type(value) is Call and value.op is _NEGATIVE:
+        return value.args[0]
     return Call(_NEGATIVE, (value,), value.dtype)

@@ -31,6 +31,10 @@ def program(value: str, dtype: str = "float32"):
         ("C[vi] - A[vi] * B[vi]", "T.fma(-A[vi], B[vi], C[vi])"),
         ("A[vi] * B[vi] - C[vi]", "T.fma(A[vi], B[vi], -C[vi])"),
         ("A[vi] * B[vi] + C[vi] * A[vi]", "T.fma(C[vi], A[vi], A[vi] * B[vi])"),
+        ("C[vi] + (A[vi] * B[vi] + B[vi] * A[vi])", "T.fma(B[vi], A[vi], T.fma(A[vi], B[vi], C[vi]))"),
+        ("C[vi] + (A[vi] * B[vi] - B[vi] * A[vi])", "T.fma(-B[vi], A[vi], T.fma(A[vi], B[vi], C[vi]))"),
+        ("C[vi] - (A[vi] * B[vi] + B[vi] * A[vi])", "T.fma(-B[vi], A[vi], T.fma(-A[vi], B[vi], C[vi]))"),
+        ("C[vi] - (A[vi] * B[vi] - B[vi] * A[vi])", "T.fma(B[vi], A[vi], T.fma(-A[vi], B[vi], C[vi]))"),
         ("C[vi] + (A[vi] + B[vi] * A[vi]) * B[vi]", "T.fma(T.fma(B[vi], A[vi], A[vi]), B[vi], C[vi])"),
     ],
 )
