@@ -236,8 +236,9 @@ class Schedule:
         before:                                    after `contract("C_update")`:
             C[vi] = C[vi] + A[vi] * B[vi]              C[vi] = T.fma(A[vi], B[vi], C[vi])
 
-        The results change in their last bits, in the interpreter as in native code. A reduction is no longer seen as a sum
-        afterwards: `rfactor`, `decompose_reduction` and `tensorize` come first. Refused where there is nothing to fuse.
+        A sum of two products goes into the result one by one. The results change in their last bits, in the interpreter as
+        in native code. A reduction is no longer seen as a sum afterwards: `rfactor`, `decompose_reduction` and `tensorize`
+        come first. Refused where there is nothing to fuse.
         """
 
     def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle | str) -> BlockHandle:

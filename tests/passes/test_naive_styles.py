@@ -233,8 +233,9 @@ def test_what_reads_backward_along_its_result_is_made_in_vectors_of_results() ->
     np.testing.assert_allclose(n.reshape(-1), wanted, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("dtype, loops", [("float32", 2), ("float64", 1)])
-def test_sums_of_what_the_library_computes_share_its_calls(dtype: str, loops: int) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_what_is_dear_share_it(dtype: str) -> None:
+    """In float64 the library computes it."""
     text = f"""
 @T.prim_func
 def main(X: T.Buffer((512,), "{dtype}"), R: T.Buffer((512,), "{dtype}"), I: T.Buffer((512,), "{dtype}")):
@@ -249,9 +250,7 @@ def main(X: T.Buffer((512,), "{dtype}"), R: T.Buffer((512,), "{dtype}"), I: T.Bu
 """
     func = parse(text)
     assert isinstance(func, PrimFunc)
-    assert (
-        with_blocks(func).script().count("for t in range(512)") + with_blocks(func).script().count("for k, t") == loops
-    )
+    assert with_blocks(func).script().count("for t in range(512)") == 1
     x = np.random.default_rng(0).standard_normal(512).astype(dtype)
     r, i = np.zeros_like(x), np.zeros_like(x)
     tirscript.build(func)(x, r, i)

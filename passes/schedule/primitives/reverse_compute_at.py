@@ -8,8 +8,8 @@ from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.arith.logic import comparison, conjuncts
 from tirscript.ir.arith.presburger import Dependences, uncovered_reads
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Expr, Var
-from tirscript.ir.op import cast, const
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var
+from tirscript.ir.op import OPS, cast, const
 from tirscript.ir.rewrite import free_vars, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
@@ -64,7 +64,7 @@ def reverse_compute_at(
     stmt: Block = block.stmt
     scope = scope_to_move_in(edit, block, loop)
     own = set(writes_of(stmt))
-    if own & set(reads_of(stmt)) and not _begins(stmt):
+    if own & set(reads_of(stmt)) and not _begins(stmt) and not _keeps(stmt):
         edit.refuse(f"the block `{stmt.name}` reads what it writes", block)
     ranges: dict[Var, Extent] = {}
     producers: list[Place] = []
@@ -216,6 +216,23 @@ def _begins(stmt: Block) -> bool:
         if begun is None or loads_of(init, buffer) or not all(same_indices(n.indices, begun.indices) for n in nodes):
             return False
     return True
+
+
+def _keeps(stmt: Block) -> bool:
+    """Whether a block reads what it writes only to keep an element that it does not choose to change: as often as it
+    runs, that is the same."""
+    if len(stmt.body) != 1 or type(stmt.body[0]) is not BufferStore or stmt.init is not None:
+        return False
+    store = stmt.body[0]
+    todo: list[Expr] = [store.value]
+    kept = 0
+    while todo:
+        value = todo.pop()
+        if type(value) is Call and value.op in (OPS["Select"], OPS["if_then_else"]):
+            todo += value.args[1:]
+        elif type(value) is BufferLoad and value.buffer is store.buffer:
+            kept += same_indices(value.indices, store.indices) and value.predicate is None
+    return kept == len(loads_of(stmt.body, store.buffer))
 
 
 def _check_own_iteration(edit: Edit, block: Place, loop: Place, ranges: Mapping[Var, Extent]) -> None:

@@ -146,3 +146,50 @@ def test_a_predicate_that_is_none_on_the_loop() -> None:
 def test_the_places_that_there_are() -> None:
     with pytest.raises(ScheduleError, match="in the loop, from 1 to 1"):
         Schedule(read(plain())).reverse_compute_at("B", "i", index=2)
+
+
+def keeping(value: str) -> PrimFunc:
+    func = parse(f"""
+@T.prim_func
+def main(V: T.Buffer((16,), "int32"), W: T.Buffer((16,), "int32")):
+    C = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = V[vi] + 1
+    for i in range(16):
+        with T.block("W"):
+            vi = T.axis.spatial(16, i)
+            W[vi] = {value}
+""")
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "T.Select(vi < 5, C[vi], W[vi])",
+        "T.if_then_else(V[vi] > 0, W[vi], T.if_then_else(vi < 3, C[vi] * 2, W[vi]))",
+    ],
+)
+def test_what_keeps_its_elements_moves(value: str) -> None:
+    func = keeping(value)
+    sch = Schedule(func)
+    sch.reverse_compute_at("W", sch.get_loops("C")[0])
+    assert_same_result(func, sch.func)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "T.Select(vi < 5, C[vi], W[vi] + 1)",
+        "T.Select(W[vi] > 5, C[vi], W[vi])",
+        "T.Select(vi < 5, C[vi], W[15 - vi])",
+    ],
+)
+def test_what_changes_its_elements_does_not(value: str) -> None:
+    """It might be changed again, where an iteration runs the block for elements of others, too."""
+    sch = Schedule(keeping(value))
+    with pytest.raises(ScheduleError, match="reads what it writes"):
+        sch.reverse_compute_at("W", sch.get_loops("C")[0])
