@@ -14,6 +14,7 @@ are read again by each iteration of the loops around, their vectors go outside o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -55,8 +56,8 @@ VECTORS = 4
 WRITTEN_OUT = 1000
 # bits of elements that processors gather; names in names that an index is made of
 GATHERED, MOST_NAMES = 32, 8
-# bytes between rows whose elements lie in the same few places of the nearest cache
-SAME_PLACES = 2048
+# the nearest cache: bytes after which lines share a place, how many of them it holds there, and their bytes
+SPAN, WAYS, LINE = 4096, 8, 64
 # loops inside of each other that are looked at: each of them is tried with all that are inside of it
 DEEPEST = 24
 _TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
@@ -243,8 +244,9 @@ class _Outer:
             return self.facts.vector_bits >= 256
         if any(type(node) is BufferStore for node in across) or self.facts.vector_bits < 512:
             return False
-        rows = [(step_of(node, loop.var) or 0) * node.buffer.dtype.itemsize for node in across]
-        return all(size % SAME_PLACES for size in rows)
+        steps = [(step_of(node, loop.var) or 0) * node.buffer.dtype.itemsize for node in across]
+        # lines that all lanes read again in the next steps
+        return all(MOST * len(steps) <= WAYS * SPAN // max(LINE, math.gcd(step, SPAN)) for step in steps)
 
     def known(self, loop: For) -> Analyzer:
         """What holds in a loop."""
