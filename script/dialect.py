@@ -7,6 +7,7 @@
 | `C = T.alloc_local((16,), "float32")`, `T.alloc_shared` | `T.alloc_buffer(..., scope="local")`, `"shared"` |
 | `C = T.Buffer((16,), "float32", data=p)`, `T.buffer_decl(...)` | `T.decl_buffer(..., data=p)` |
 | `with T.decl_buffer([16], "float32") as C:` | `C = T.decl_buffer((16,), "float32")` and the body |
+| `p = T.handle("float32")`, `C = T.decl_buffer(..., data=p)`, `p = T.allocate(...)` | the memory, then its buffer C |
 | `x = T.alloc_scalar("float32", "local")`, `T.local_scalar` | `x: T.float32` |
 | `x = T.decl_scalar("float32", p, "global", 3)` | `x = T.decl_buffer((1,), ..., data=p, elem_offset=3)`, uses `x[0]` |
 | `C = A.view(4, 4)`, `A.view(4, -1)`, `A.view("int32")` | `C = T.decl_buffer((4, 4), A.dtype, data=A.data)` |
@@ -61,6 +62,35 @@ class DialectLowering(StmtLowering):
     """Lowers the other spellings. `opened` holds statements whose body is the rest of the one they stand in."""
 
     opened: list[tuple[Stmt, int]]
+    waiting: dict[Var, list[DeclBuffer]]  # buffers of pointers that get their memory below, by the pointer
+    made_below: set[str] | None = None  # the names to which the function gives memory, found when first asked
+
+    def decl_buffer(self, target: ast.Name, given: dict[str, Any], call: ast.Call, node: ast.stmt) -> None:
+        """`C = T.decl_buffer(..., data=p)`. Until 2026 TVM printed it, with `p = T.handle(...)`, at the top of the body
+        that holds all uses of C, in front of the `T.allocate` or `T.LetStmt` that makes p: there C is declared."""
+        place = given.get("data")
+        if self.theirs and isinstance(place, ast.Name) and self._is_made_below(place.id):
+            buffer = self.make_buffer(target, given, call)
+            self.define(target.id, buffer)
+            pointer = self.symbols[place.id]
+            self.waiting.setdefault(pointer, []).append(DeclBuffer(buffer, pointer, span=self.span(node)))
+            return
+        super().decl_buffer(target, given, call, node)
+
+    def _is_made_below(self, name: str) -> bool:
+        """Whether a name is a pointer without a value, to which the function gives one."""
+        pointer = self.lookup(name)
+        if type(pointer) is not Var or not pointer.dtype.is_handle or self.symbols.get(name) is not pointer:
+            return False
+        if self.made_below is None:
+            self.made_below = names_given_memory(self.definition)
+        return name in self.made_below
+
+    def _declare_waiting(self, pointer: Any, data: Expr) -> None:
+        """Declare the buffers that waited for a pointer, which has a value now."""
+        if type(pointer) is Var:
+            for declared in self.waiting.pop(pointer, ()):
+                self.emit(declared.replace(data=data))
 
     def define_construct(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> bool:
         function = self.value(call.func) if isinstance(call.func, (ast.Attribute, ast.Name)) else None
@@ -128,10 +158,12 @@ class DialectLowering(StmtLowering):
     def _allocate(self, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
         given: dict[str, Any] = self.named(call, "allocate", ("shape", "dtype", "scope", "condition", "annotations"), 2)
         given.pop("condition", None)
+        pointer = self.lookup(target.id)
         self.alloc_buffer(target, given, call, node)
         made = self.lookup(target.id)
         assert isinstance(made, Buffer)
         self.addresses.add(made)
+        self._declare_waiting(pointer, BufferData(made))
 
     def _view(self, buffer: Buffer, target: ast.Name, call: ast.Call, node: ast.stmt) -> None:
         args, kwargs = self.arguments(call)
@@ -217,9 +249,11 @@ class DialectLowering(StmtLowering):
             raise self.fail("T032", "a binding has a name and a value", call, hint="x = value")
         value = self.expr(nodes[0])
         known = self.lookup(name.id)
-        var = Var(name.id, known.dtype if type(known) is Var else value.dtype, span=self.span(name))
+        kind = known.dtype if type(known) is Var and not value.dtype.is_handle else value.dtype
+        var = Var(name.id, kind, span=self.span(name))  # an address is of what it was made for
         self.define(name.id, var)
         self.emit(Bind(var, value, span=self.span(node)))
+        self._declare_waiting(known, var)
 
     def _let_statement(self, call: ast.Call, node: ast.stmt) -> None:
         """`T.LetStmt(value, var=x)` over the rest of the body; `T.evaluate(T.let(...))` is a value."""
@@ -350,12 +384,30 @@ class DialectLowering(StmtLowering):
         self.emit(Return(value, span=self.span(node)))
 
 
+def names_given_memory(body: list[ast.stmt]) -> set[str]:
+    """The names that `p = T.allocate(...)`, `with T.allocate(...) as p:` or `T.LetStmt(value, var=p)` give a value."""
+    found: set[ast.expr | None] = set()
+    for node in (node for stmt in body for node in ast.walk(stmt)):
+        if isinstance(node, ast.Assign) and _is_call_of(node.value, "allocate"):
+            found.update(node.targets)
+        elif isinstance(node, ast.withitem) and _is_call_of(node.context_expr, "allocate"):
+            found.add(node.optional_vars)
+        elif isinstance(node, ast.Call) and _is_call_of(node, "LetStmt"):
+            found.update(word.value for word in node.keywords if word.arg == "var")
+    return {target.id for target in found if isinstance(target, ast.Name)}
+
+
+def _is_call_of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+
+
 _SCALARS: dict[str, Callable[..., None]] = {
     "alloc_scalar": DialectLowering._alloc_scalar,
     "local_scalar": DialectLowering._alloc_scalar,
     "shared_scalar": DialectLowering._alloc_scalar,
     "decl_scalar": DialectLowering._decl_scalar,
 }
+DialectLowering.definition_forms = {**StmtLowering.definition_forms, "decl_buffer": DialectLowering.decl_buffer}
 DialectLowering.statement_forms = {
     **StmtLowering.statement_forms,
     "attr": DialectLowering._attr,

@@ -56,6 +56,7 @@ class FunctionLowering(MacroLowering):
         self.domains = {}
         self.stepped = set()
         self.addresses = set()
+        self.waiting = {}
         self.attrs_found = {}
         self.of_signature = set()
         self.definition = node.body if node is not None else []

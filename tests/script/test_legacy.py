@@ -379,6 +379,30 @@ def test_what_is_allocated_is_an_address(theirs: str, now: str) -> None:
         program('T.evaluate(T.call_extern("f", A, dtype="int32"))')
 
 
+@pytest.mark.parametrize("declared", ["T.Buffer((256,), data=p)", "T.decl_buffer((256,), data=p)"])
+@pytest.mark.parametrize(
+    ("memory", "now"),
+    [
+        ('p = T.allocate([256], "float32", "global")\n', 'M = T.alloc_buffer((256,), "float32")\n'),
+        ('with T.allocate([256], "float32", "global") as p:\n    ', 'M = T.alloc_buffer((256,), "float32")\n'),
+        ('T.LetStmt(T.call_extern("f", dtype="handle"), var=p)\n', 'M = T.call_extern("handle", "f")\n'),
+        ('with T.LetStmt(T.call_extern("f", dtype="handle"), var=p):\n    ', 'M = T.call_extern("handle", "f")\n'),
+    ],
+)
+def test_buffers_stand_in_front_of_the_memory_of_their_pointers(declared: str, memory: str, now: str) -> None:
+    """Until 2026 TVM printed buffers at the top of the body that holds all their uses, above `T.allocate`."""
+    made = program(f'p = T.handle("float32", "global")\nC = {declared}\nB[0] = A[1]\n{memory}C[3] = A[2]')
+    data = "M.data" if "alloc_buffer" in now else "M"
+    wanted = ours(f'B[0] = A[1]\n{now}C = T.decl_buffer((256,), "float32", data={data})\nC[3] = A[2]')
+    assert structural_equal(made, wanted)
+    assert structural_equal(parse(made.script()), made)
+    assert structural_equal(parse(made.script(dialect="tvm")), made)
+    with pytest.raises(DiagnosticError, match="`C` is used outside of its scope"):
+        program(f'p = T.handle("float32", "global")\nC = {declared}\nC[0] = A[1]\n{memory}C[3] = A[2]')
+    with pytest.raises(DiagnosticError, match="nothing defines the variable `p`"):
+        program(f'p = T.handle("float32", "global")\nC = {declared}\nC[3] = A[2]')
+
+
 def test_what_headers_of_tvm_import_is_left_alone() -> None:
     header = "import tvm\nimport tvm.testing\nfrom tvm import relax, te, tir\n" + HEADER
     assert structural_equal(program("B[0] = A[1]", header=header), ours("B[0] = A[1]"))
