@@ -355,7 +355,9 @@ class AssignLowering(ConstantLowering):
                 hint=f"`{target.id}: T.{word}`" if word else None,
             )
         self.check_assignable(target.id, target)
-        if target.id in self.scopes[-1] and not isinstance(self.scopes[-1][target.id], (Poison, Pending)):
+        # TVM's `tir`, until 2026, printed bindings so, each in the scope of those above it, with names that recur
+        once = not self.theirs or self.tiles
+        if once and target.id in self.scopes[-1] and not isinstance(self.scopes[-1][target.id], (Poison, Pending)):
             raise self.fail("T202", f"`{target.id}` is declared twice", target)
         if node.value is not None and isinstance(node.value, ast.Call) and kind.dtype.is_handle:
             self.assign_name(target, self.value(node.value), node.value, node)

@@ -403,6 +403,17 @@ def test_buffers_stand_in_front_of_the_memory_of_their_pointers(declared: str, m
         program(f'p = T.handle("float32", "global")\nC = {declared}\nC[3] = A[2]')
 
 
+def test_names_of_annotated_bindings_recur() -> None:
+    """TVM's `tir` bound by `x: T.float32 = value`, and host code checks one result of a call after the other."""
+    made = program("x: T.float32 = A[0]\nB[0] = x\nx: T.float32 = x + A[1]\nB[1] = x")
+    wanted = ours("x: T.float32 = A[0]\nB[0] = x\ny: T.float32 = x + A[1]\nB[1] = y")
+    assert structural_equal(made, wanted)
+    assert structural_equal(parse(made.script()), made)
+    assert structural_equal(parse(made.script(dialect="tvm")), made)
+    with pytest.raises(DiagnosticError, match="`x` is declared twice"):
+        ours("x: T.float32 = A[0]\nx: T.float32 = A[1]\nB[1] = x")
+
+
 def test_what_headers_of_tvm_import_is_left_alone() -> None:
     header = "import tvm\nimport tvm.testing\nfrom tvm import relax, te, tir\n" + HEADER
     assert structural_equal(program("B[0] = A[1]", header=header), ours("B[0] = A[1]"))
