@@ -37,6 +37,10 @@ _SORTED = "compare and exchange elements in loops"
 _KERNEL = "a kernel is a function under `@T.prim_func`"
 _GRAPH = "a graph is a function under `@G.graph_func`"
 _MODULE = "a module is a class under `@I.ir_module`"
+_SPARSE = (
+    "axes of SparseTIR are loops over the arrays that hold them: `for p in range(indptr[i], indptr[i + 1]):`, in which "
+    "`indices[p]` is the column and `A[p]` the element"
+)
 
 # what somebody who writes this name wants here; without T's own names, which are found there
 ADVICE: dict[str, str] = {
@@ -97,6 +101,8 @@ ADVICE: dict[str, str] = {
     "Parallel": "`for i in T.parallel(n):`",
     "Pipelined": _LOOP,
     "Kernel": _THREADS,
+    **dict.fromkeys(("dense_fixed", "dense_variable", "sparse_fixed", "sparse_variable", "attach_axis"), _SPARSE),
+    **dict.fromkeys(("match_sparse_buffer", "alloc_sparse_buffer", "sp_iter"), _SPARSE),
     "tir": "`T` is that namespace: `T.exp`, `T.block`",
     "te": "`T` has the operators: `T.exp`, `T.max`",
     "item": _VALUE,

@@ -43,6 +43,8 @@ BODIES = [
     ("T.Store(A, 0, 1.0)", "T031", "T.Store", "not a function of T", "`A[i] = x`"),
     ("A[0] = T.Load('float32', A, 0)", "T031", "T.Load", "not a function of T", "`A[i]`"),
     ("i = T.threadIdx.x", "T031", "T.threadIdx", "not a function of T", 'thread="threadIdx.x"'),
+    ("i = T.dense_fixed(4)", "T031", "T.dense_fixed", "not a function of T", "for p in range(indptr[i], indptr[i + 1]):"),
+    ("i = T.match_sparse_buffer(A, (4,))", "T031", "T.match_sparse_buffer", "not a function of T", "`A[p]` the element"),
     ("A[i] = 1.0", "T010", "i", "`i` is not defined", "a loop gives it: `for i in range(n):`"),
     ("A[0] = A[tid + 1]", "T010", "tid", "`tid` is not defined", "a loop gives it: `for tid in range(n):`"),
     ("for vi in range(4):\n    A[vii] = 1.0", "T010", "vii", "`vii` is not defined", "did you mean `vi`?"),
