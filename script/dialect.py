@@ -392,7 +392,7 @@ def names_given_memory(body: list[ast.stmt]) -> set[str]:
             found.update(node.targets)
         elif isinstance(node, ast.withitem) and _is_call_of(node.context_expr, "allocate"):
             found.add(node.optional_vars)
-        elif isinstance(node, ast.Call) and _is_call_of(node, "LetStmt"):
+        elif isinstance(node, ast.Call):
             found.update(word.value for word in node.keywords if word.arg == "var")
     return {target.id for target in found if isinstance(target, ast.Name)}
 

@@ -431,6 +431,7 @@ def their_names(names: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "tir": Namespace("T.tir", {"cuda": names["cuda"]}, "Intrinsics, as they were printed before 2025."),
             **{name: Unsupported(name, what) for name, what in THEIR_NAMES.items()},
             **{name: Form(name, doc) for name, doc in THEIRS.items()},
+            "Bind": Form("bind", THEIRS["bind"]),
             **{theirs: names[ours] for theirs, ours in DTYPES.items()},
             "buffer_var": names["handle"],
             "function": names["prim_func"],

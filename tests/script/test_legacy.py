@@ -88,6 +88,8 @@ BODIES = [
     ('T.call_intrin("int32", "tir.popcount", n)\nB[0] = 1.0', "T.evaluate(T.popcount(n))\nB[0] = 1.0", stored((0, 1.0))),
     ('with T.let("x", n + 1) as x:\n    B[x] = 1.0', "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
     ("x = T.bind(n + 1)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ("x = T.Bind(n + 1)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
+    ("x = T.int32()\nT.Bind(n + 1, var=x)\nB[x] = 1.0", "x = n + 1\nB[x] = 1.0", stored((4, 1.0))),
     ('with T.Assert(n > 0, "n is positive"):\n    B[0] = 1.0', 'assert n > 0, "n is positive"\nB[0] = 1.0', stored((0, 1.0))),
     ('T.Assert(n > 0, "n is positive")\nB[0] = 1.0', 'assert n > 0, "n is positive"\nB[0] = 1.0', stored((0, 1.0))),
     ("with T.While(B[0] < 2.0):\n    B[0] = B[0] + 1.0", "while B[0] < 2.0:\n    B[0] = B[0] + 1.0", stored((0, 2.0))),
