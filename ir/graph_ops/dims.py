@@ -7,7 +7,8 @@ what lets `n * 4 // 4` be `n`. Functions give None where something is not known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..arith import Analyzer
@@ -97,8 +98,23 @@ def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     return len(a) == len(b) and all(map(same, a, b))
 
 
+_OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "min": min,
+    "max": max,
+}
+
+
 def _fold(name: str, a: int | Expr, b: int | Expr) -> Expr:
-    return simple(OPS[name](dim(a), dim(b)))
+    """The result of an operator; T103 where it is a number beyond int64, which would wrap around to another size."""
+    a, b = dim(a), dim(b)
+    if type(a) is Const and type(b) is Const and (b.value or name not in ("floordiv", "floormod")):
+        return dim(_OF_NUMBERS[name](int(a.value), int(b.value)))
+    return simple(OPS[name](a, b))
 
 
 def add(a: int | Expr, b: int | Expr) -> Expr:

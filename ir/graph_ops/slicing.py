@@ -35,6 +35,7 @@ from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
 
 X = Parameter("x")
 DATA = Parameter("data")
+MOST_PARTS = 1 << 12  # of a split, each of which is a tensor by itself
 
 # -- split
 
@@ -49,6 +50,8 @@ def _infer_split(call: OpCall, types: Types) -> GraphType:
     count = where if isinstance(where, int) else len(where) + 1
     if count < 1:
         refuse(call, f"`indices_or_sections` is {count}", "there is one part or more", "T032")
+    if count > MOST_PARTS:
+        refuse(call, f"`indices_or_sections` makes {count:,} parts", f"at most {MOST_PARTS:,} are supported", "T004")
     if kind.rank is None or kind.shape is None:
         if kind.rank is not None:
             axis_of(call, call.attrs["axis"], kind.rank)

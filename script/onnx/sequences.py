@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.graph import GraphExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops.slicing import MOST_PARTS
 
 if TYPE_CHECKING:
     from .importer import Importer
@@ -90,6 +91,8 @@ def _split(importer: Importer, node: Node) -> None:
         each = 1 if sizes is None else sizes[0]
         if each < 1:
             raise node.wrong(f"it splits into parts of {each}")
+        if size > each * MOST_PARTS:
+            raise node.wrong(f"it splits {size:,} into parts of {each}", f"at most {MOST_PARTS:,} parts are supported")
         sizes = [min(each, size - start) for start in range(0, size, each)]
     if min(sizes, default=0) < 0 or (size is not None and sum(sizes) != size):
         raise node.wrong(f"it splits {size} into {sizes}")

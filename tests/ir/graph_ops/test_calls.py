@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -284,3 +285,24 @@ def test_a_scalar_is_cast_as_scalars_are(name: str, args: tuple[Any, ...], hint:
         type_of(call(name, *map(given, args)))
     found = caught.value.diagnostics[0]
     assert (found.code, found.hint) == ("T105", hint)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: call("repeat", tensor(4), (1 << 62) + 1, axis=0),  # it wrapped around to 4 elements
+        lambda: call("tile", tensor(4, 4), ((1 << 62) + 1, 1)),
+        lambda: call("nn.pad", tensor(4), pad_width=((1 << 63) - 1, 0)),
+        lambda: call("nn.conv1d_transpose", tensor(1, 3, 4), tensor(3, 2, 3), strides=(1 << 63) - 1),
+        lambda: call("flatten", tensor(1 << 32, 1 << 32, 2)),
+    ],
+)
+def test_sizes_beyond_int64_are_refused(make: Callable[[], Any]) -> None:
+    with pytest.raises(DiagnosticError, match=r"T103.* does not fit int64"):
+        type_of(make())
+
+
+def test_a_split_has_so_many_parts() -> None:
+    """Each is a tensor by itself; 2**32 of them were counted out."""
+    with pytest.raises(DiagnosticError, match=r"T004.*makes 4,294,967,296 parts"):
+        type_of(call("split", tensor(4, 2), 1 << 32))

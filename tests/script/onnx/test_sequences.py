@@ -127,3 +127,11 @@ def test_what_of_sequences_is_not_supported(nodes: list[Any], words: str) -> Non
     )
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(given)
+
+
+def test_a_sequence_has_so_many_parts() -> None:
+    """2**40 of them were counted out."""
+    nodes = [N("SplitToSequence", ["x", "one"], ["s"]), N("SequenceLength", ["s"], ["y"])]
+    given = model(nodes, [info("x", F, [1 << 40])], [info("y")], 17, one=np.array(1))
+    with pytest.raises(DiagnosticError, match=r"it splits 1,099,511,627,776 into parts of 1"):
+        tirscript.from_onnx(given)
