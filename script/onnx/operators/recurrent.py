@@ -26,6 +26,7 @@ _ACTIVATIONS: dict[str, tuple[str, dict[str, float | None]]] = {
     "thresholdedrelu": ("T.Select({x} > {alpha}, {x}, 0.0)", {"alpha": 1.0}),
 }
 _DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+_LENGTHS = 4  # the input that has the number of steps of each row
 _TURNS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
@@ -101,7 +102,7 @@ class _Direction:
             # 0 is the same as none
             clip=float(clip) if clip else None,
             backward=backward,
-            masked=node.has(4),
+            masked=node.has(_LENGTHS),
             peepholes=kind == "LSTM" and node.has(7),
             coupled=bool(node.attr("input_forget", 0)),
             linear=bool(node.attr("linear_before_reset", 0)),
@@ -119,7 +120,7 @@ class _Direction:
             1: (turns, rows, node.shape(self.x, 3)[2]),
             2: (turns, rows, hidden),
             3: (turns, 2 * rows),
-            4: (self.batch,),
+            _LENGTHS: (self.batch,),
             5: state,
             6: state,
             7: (turns, 3 * hidden),
@@ -130,11 +131,14 @@ class _Direction:
             if any(map(dims.differ, shape, goal)):
                 found = f"of the shape {dims.text(shape)}, not {dims.text(goal)}"
                 raise node.wrong(f"its input {at} (`{node.proto.input[at]}`) is {found}")
+            kind = node.dtype(node.tensor(at))
+            if at != _LENGTHS and kind is not self.dtype:
+                raise node.wrong(f"its input {at} (`{node.proto.input[at]}`) is of {kind}, not of {self.dtype}")
 
     def results(self) -> list[GraphExpr]:
         """The outputs of all steps, and the states behind the last one."""
         node, layer = self.node, self.layer
-        vectors = [] if not layer.masked else [node.op("astype", node.tensor(4), "int32")]
+        vectors = [] if not layer.masked else [node.op("astype", node.tensor(_LENGTHS), "int32")]
         given = node.op("matmul", self.x, node.op("permute_dims", self.of(1), [1, 0]))
         if node.has(3):
             given = node.op("add", given, self.bias())

@@ -183,3 +183,14 @@ def test_a_known_number_of_rows_reads_weights_in_panels(kind: str, batch: Any) -
     check((tirscript.build(module)(x),), wanted)
     product = module[f"{kind.lower()}_product"]
     assert isinstance(product, PrimFunc) and len(product.param_buffers[1].shape) == (3 if batch == 3 else 2)
+
+
+@pytest.mark.parametrize("name", ["W", "R", "B"])
+def test_weights_of_another_type_are_refused(name: str) -> None:
+    """They became a program that is not well formed."""
+    model = layer("LSTM", [5, 3, GIVEN])
+    for one in model.graph.initializer:
+        if one.name == name:
+            one.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(one).astype("float64"), name))
+    with pytest.raises(DiagnosticError, match=rf"\(`{name}`\) is of float64, not of float32"):
+        tirscript.from_onnx(model)
