@@ -89,7 +89,12 @@ class SteppedFunction(GraphFunction):
 
     def _value(self, expr: GraphExpr) -> Value:
         rule = _VALUES.get(type(expr))
-        assert rule is not None, expr
+        if rule is None:  # of a result: texts and dtypes are no values of compiled functions
+            message = (
+                f"`{self.func.name}`: a function that is compiled returns tensors, scalars, shapes and tuples of them"
+            )
+            hint = "`tirscript.interpret` executes it"
+            raise DiagnosticError([error("T401", message, expr.span or self.func.span, hint=hint)])
         return rule(self, expr)
 
     def _all(self, exprs: Iterable[GraphExpr]) -> Callable[[dict[Any, Any]], tuple[Any, ...]]:

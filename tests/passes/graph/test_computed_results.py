@@ -552,3 +552,12 @@ def test_functions_that_others_call_take_tensors_of_a_rank(callee: str, body: li
         made = program(f'x: G.Tensor({shape}, "float32")', *body, before=form + callee)
         x = np.arange(12, dtype="float32").reshape(2, 6) / 8 - 1
         same(tirscript.build(made)(x), tirscript.interpret(made, x))
+
+
+@pytest.mark.parametrize("value", ['"int32"', 'G.dtype("int32")'])
+def test_a_text_beside_a_computed_size_is_refused(value: str) -> None:
+    """It was an AssertionError."""
+    module = program('x: G.Tensor((4,), "float32")', f"return (G.nonzero(x), {value})")
+    with pytest.raises(DiagnosticError, match=r"T401.*returns tensors, scalars, shapes and tuples") as caught:
+        tirscript.build(module)
+    assert caught.value.diagnostics[0].hint == "`tirscript.interpret` executes it"
