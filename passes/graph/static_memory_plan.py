@@ -20,7 +20,7 @@ what no call of a function gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -69,9 +69,13 @@ def upper_bounds(func: PrimFunc) -> dict[Var, int]:
     Raises DiagnosticError for a bound that is no size.
     """
     told = func.attrs.get(UPPER_BOUND, {})
+    if not isinstance(told, Mapping):
+        message = f"`{UPPER_BOUND}` is {told!r}, and not a dict of sizes by their names"
+        hint = f'such as `T.func_attr({{"{UPPER_BOUND}": {{"n": 128}}}})`'
+        raise DiagnosticError([error("T401", message, func.span, hint=hint)])
     symbols = {var.name: var for var in walk(tuple(func.params)) if type(var) is Var and var.dtype.is_int}
     found = {}
-    for name, bound in dict(told).items():
+    for name, bound in told.items():
         worth = bound.value if isinstance(bound, Const) else bound
         if not isinstance(worth, int) or isinstance(worth, bool) or worth < 0:
             message = f"`{UPPER_BOUND}` says of `{name}` {worth!r}, which is no size"

@@ -136,3 +136,10 @@ def test_a_bound_that_is_no_size() -> None:
     lowered = Sequential.parse("legalize_ops,graph_to_tensor")(parse(BOUNDED.replace('"n": 8', '"n": -8')))
     with pytest.raises(DiagnosticError, match="`tir_var_upper_bound` says of `n` -8, which is no size"):
         static_memory_plan(lowered)
+
+
+def test_bounds_that_are_no_dict() -> None:
+    """It was an internal error."""
+    text = BOUNDED.replace('{"n": 8, "other": 3}', '"float32"')
+    with pytest.raises(DiagnosticError, match=r"T401.*`tir_var_upper_bound` is 'float32', and not a dict"):
+        tirscript.build(parse(text))
