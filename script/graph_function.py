@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Var
 from tirscript.ir.graph import (
     CallableType,
@@ -22,7 +23,9 @@ from tirscript.ir.rewrite import walk
 
 from .context import Abort, Poison
 from .function import read_options
+from .graph_names import TypeSpec
 from .graph_stmt import GraphStmtLowering
+from .namespace import TypeName
 
 OPTIONS = ("private", "pure", "check_well_formed")
 
@@ -128,20 +131,20 @@ class GraphLowering(GraphStmtLowering):
                 self.in_signature = False
 
     def scalar_annotation(self, param: ast.arg) -> PrimType | None:
-        """The type of a parameter that is a plain scalar; None for any other, whose mistakes are told later."""
-        match param.annotation:
-            case (
-                ast.Attribute()
-                | ast.Call(func=ast.Attribute(attr="Prim"), args=[_], keywords=[])
-                | ast.Call(func=ast.Attribute(attr="Prim"), args=[], keywords=[ast.keyword(arg="dtype")])
-            ):
-                mistakes = len(self.diagnostics)
-                try:
-                    kind = self.type_at(param.annotation)
-                except Abort:
-                    del self.diagnostics[mistakes:]
-                    return None
+        """The type of a parameter that is a plain scalar, however it is written; None for any other, whose mistakes are
+        told later.
+        """
+        if param.annotation is None:
+            return None
+        mistakes = len(self.diagnostics)
+        try:
+            value = self.value(self.unquoted(param.annotation, "this annotation"))
+            if isinstance(value, (TypeName, DType)) or (isinstance(value, TypeSpec) and value.is_plain_scalar()):
+                kind = self.type_of_value(value, param.annotation)
                 return kind if type(kind) is PrimType else None
+        except Abort:
+            pass
+        del self.diagnostics[mistakes:]
         return None
 
     def parameter(self, param: ast.arg) -> Any:

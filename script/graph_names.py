@@ -87,6 +87,10 @@ class TypeSpec:
     def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.name, self.args, self.kwargs = name, args, kwargs
 
+    def is_plain_scalar(self) -> bool:
+        """Whether it is a scalar of which no value is said."""
+        return self.name == "Prim" and all(one is None for one in (*self.args[1:], self.kwargs.get("value")))
+
     def __repr__(self) -> str:
         return f"<G.{self.name}(...)>"
 

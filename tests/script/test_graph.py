@@ -547,3 +547,20 @@ def test_one_argument_of_a_library_function_is_a_tuple_of_one(given: str, kept: 
     text = made.script()
     assert f'G.call_dps_packed("lib.f", {kept}, out={kind})' in text
     assert structural_equal(parse(text), made) and parse(text).script() == text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\"G.Prim('int64')\"",
+        '"T.int64"',
+        "KIND",
+        'G.Prim("int64", None)',
+        '(G.Prim if 1 else G.Prim)(**{"dtype": "int64"})',
+    ],
+)
+def test_a_scalar_parameter_names_a_dimension_however_it_is_written(written: str) -> None:
+    """Quoted and named ones did not: they printed as a program with a dimension more."""
+    text = f'{HEAD}KIND = G.Prim("int64")\n\n\n@G.graph_func\ndef main(x: G.Tensor(("n",), "float32"), n: {{}}):\n    return x\n'
+    found, plain = parse(text.format(written)), parse(text.format('G.Prim("int64")'))
+    assert structural_equal(found, plain) and structural_equal(parse(found.script()), found)
