@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
-from tirscript.ir.dtype import dtype
+from tirscript.ir.dtype import INT64, dtype
 from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 
@@ -47,10 +48,14 @@ def one_hot_encoder(node: Node) -> GraphExpr:
     categories = node.attr("cats_int64s", [])
     if not categories:
         raise node.wrong("its categories are text, which is not supported", "`cats_int64s` are")
+    twice = next((one for one, count in Counter(categories).items() if count > 1), None)
+    if twice is not None:
+        raise node.wrong(f"it has the category {twice} twice")
     x = node.tensor(0)
-    if not node.dtype(x).is_int:
-        x = node.op("astype", x, "int64")
-    return node.last("astype", _equal(node, x, categories), "float32")
+    found = x if node.dtype(x) is INT64 else node.op("astype", x, "int64")
+    if node.dtype(x).is_float:  # nan is the least integer, as onnxruntime has it, and not 0
+        found = node.op("where", node.op("isnan", x), node.constant(INT64.int_range()[0], INT64), found)
+    return node.last("astype", _equal(node, found, categories), "float32")
 
 
 def _equal(node: Node, x: GraphExpr, keys: list[Any]) -> GraphExpr:

@@ -103,6 +103,16 @@ def test_results_of_integers(op: str, attrs: dict[str, Any]) -> None:
     assert_as_onnxruntime(model_of(op, attrs, kind=7), X.astype("int64"))
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64"])
+def test_what_is_no_category_has_no_one(kind: str) -> None:
+    """nan had the one of category 0."""
+    x = np.array([[0, 1, -1], [3, 7, 4]], kind)
+    if kind != "int64":
+        x[1] = np.nan, 0.7, -0.0
+    code = helper.np_dtype_to_tensor_dtype(x.dtype)
+    assert_as_onnxruntime(model_of("OneHotEncoder", {"cats_int64s": [0, -1, 1 << 40]}, kind=code), x)
+
+
 def test_columns_that_are_taken() -> None:
     assert_as_onnxruntime(model_of("ArrayFeatureExtractor", {}, at=[[0, 2], [1, 1]]), X)
     assert_as_onnxruntime(model_of("ArrayFeatureExtractor", {}, None, at=[2, 0]), X[0])
@@ -148,6 +158,7 @@ def test_every_operator_is_tried() -> None:
         ("Imputer", {"imputed_value_floats": [1.0] * 2}, "has 2 numbers, and its input 3 columns"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "ends the program at a category that is not known"),
         ("OneHotEncoder", {"cats_strings": ["a"]}, "its categories are text"),
+        ("OneHotEncoder", {"cats_int64s": [4, 0, 4]}, "it has the category 4 twice"),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "its keys are no numbers"),
         ("LabelEncoder", {"keys_int64s": [1, 2], "values_int64s": [1]}, "it has 2 keys and 1 values"),
         ("LabelEncoder", {"keys_floats": [np.nan], "values_int64s": [1]}, "one of its keys is nan"),
