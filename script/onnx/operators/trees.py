@@ -34,13 +34,15 @@ class _Nodes:
             raise node.wrong("two of its nodes have one number")
         if not ids:
             raise node.wrong("it has no nodes")
-        self.feature = np.asarray(self.listed("nodes_featureids"), np.int32)
+        self.feature = np.asarray(self.listed("nodes_featureids"), np.int64)
         self.value = np.asarray(self.listed("nodes_values"), np.float32)
-        modes = [one.decode() if isinstance(one, bytes) else str(one) for one in self.listed("nodes_modes")]
+        modes = [
+            one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in self.listed("nodes_modes")
+        ]
         self.leaf = np.array([mode == "LEAF" for mode in modes])
         self.comparison = self.comparison_of({mode for mode in modes if mode != "LEAF"})
         missing = node.attr("nodes_missing_value_tracks_true", []) or [0] * len(ids)
-        self.nan = np.asarray(missing, np.int32)
+        self.nan = (np.asarray(missing, np.int64) != 0).astype(np.int32)
         own = np.arange(len(ids))
         self.yes, self.no = (
             np.where(

@@ -143,6 +143,8 @@ STUMP = {
         ({"nodes_falsenodeids": [0, 0, 0]}, "go round in a circle"),
         ({"nodes_featureids": [4, 0, 0]}, "features beyond the 4 columns of its input"),
         ({"nodes_featureids": [-1, 0, 0]}, "features beyond the 4 columns of its input"),
+        ({"nodes_featureids": [1 << 40, 0, 0]}, "features beyond the 4 columns of its input"),
+        ({"nodes_modes": [b"\xff", "LEAF", "LEAF"]}, "its nodes are of the modes \ufffd"),
         ({"target_nodeids": [1, 1]}, "the node 1 of the tree 0 has two weights for the target 0"),
         ({"base_values": [1.0, 2.0]}, "`base_values` has 2 numbers, not 1"),
         ({"n_targets": 3, "base_values": [1.0]}, "`base_values` has 1 numbers, not 3"),
@@ -171,7 +173,7 @@ def test_columns_that_only_the_caller_knows() -> None:
 
 
 def test_what_leaves_have_for_a_feature_is_not_looked_at() -> None:
-    for other in (-2, 1000):
+    for other in (-2, 1000, 1 << 40):
         attrs = {**STUMP, "nodes_featureids": [1, other, other]}
         assert_as_onnxruntime("TreeEnsembleRegressor", attrs, rows(), native=True)
 
