@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tirscript.ir.diagnostic import error
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Var
 from tirscript.ir.graph import (
@@ -20,6 +21,7 @@ from tirscript.ir.graph_ops.infer import with_dimensions
 from tirscript.ir.graph_types import conflict
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
+from tirscript.ir.stmt import Stmt
 
 from .context import Abort, Poison
 from .function import read_options
@@ -85,6 +87,14 @@ class GraphLowering(GraphStmtLowering):
         for scope in outer.scopes:
             around.update(scope)
         self.scopes = [around, {}]
+
+    def emit(self, stmt: Stmt) -> None:
+        """Append a step. Outside of functions, where no definition is read, none can be done."""
+        if self.node is None:
+            message = "this is computed when the program runs, and stands outside of its functions"
+            self.diagnostics.append(error("T022", message, stmt.span, hint="write it in the function that uses it"))
+            raise Abort(None)
+        super().emit(stmt)
 
     # -- the definition
 

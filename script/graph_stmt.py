@@ -36,6 +36,7 @@ from .context import Abort, FunctionRef, Macro, Poison
 from .graph_forms import GraphFormLowering
 from .graph_marks import Matched, is_leaf
 from .graph_names import GraphForm, TypeSpec
+from .known import Known
 from .loop import MAX_UNROLLED
 from .scope import Names, targets_of
 from .trivia import header_end
@@ -62,6 +63,7 @@ class GraphStmtLowering(GraphFormLowering):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.known = Known()
         self.hidden: dict[str, ast.stmt] = {}  # names of dataflows that are behind, and these
         self.spoiled: set[str] = set()  # outputs of the dataflow whose values are wrong
 

@@ -435,3 +435,22 @@ def test_constants_that_tvm_printed_apart_are_kept_without_their_data() -> None:
 def test_numbers_of_tvm_are_constants() -> None:
     made = parse("@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    k = 3\n    return (x, k)\n")
     assert 'k: G.Tensor((), "int32") = G.const(3, "int32")' in made.script()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("R.prim_value(R.exp(R.const(1.0)))", "T104.*a scalar is a number or an expression"),
+        ("R.prim_value(R.exp(R.exp(R.const(1.0))))", "T022.*this is computed when the program runs"),
+        ("R.shape([R.const(1) + 1])", "T207.*a dimension is a value of the graph"),
+        ("R.prim_value(R.const(1.0)(2))", "T022.*a value of the graph is no function"),
+    ],
+)
+def test_outside_of_functions_nothing_is_computed(value: str, words: str) -> None:
+    """It was an internal error."""
+    head = "from tvm.script import ir as I, relax as R\n"
+    function = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    return x\n'
+    with pytest.raises(DiagnosticError, match=words):
+        parse(f"{head}K = {value}\n{function}")
+    with pytest.raises(DiagnosticError, match=r"T(?!499)"):
+        parse(f"{head}@I.ir_module\nclass M:\n    f = R.ExternFunc({value})\n")
