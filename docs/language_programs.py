@@ -101,6 +101,27 @@ def f(A: T.Buffer((4,), "float32")):
             [0.0, 0.0, 3.0, 4.0],
         ),
         Example(
+            "macros as methods of a Python object, called on it",
+            """\
+class Rows:
+    def __init__(self, memory, width):
+        self.memory, self.width = memory, width
+
+    @T.macro
+    def fill(self, row, value):
+        for i in range(self.width):
+            self.memory[row * self.width + i] = value
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    rows = T.meta_var(Rows(A, width=2))
+    rows.fill(1, 7.0)
+""",
+            [1.0, 2.0, 7.0, 7.0],
+            live=True,
+        ),
+        Example(
             "`T.inline`, with defaults, `*` and `**`; names of its own are fresh",
             """\
 @T.inline
