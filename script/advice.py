@@ -11,6 +11,7 @@ from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import scalar_names
 
 from .namespace import TILE_NAMESPACES, Unsupported
+from .tvm import DTYPES, OLDER_INTRINSICS
 
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(
@@ -233,6 +234,9 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
         return f"did you mean `{letter}.{name}`?"
     if name in ADVICE:
         return ADVICE[name]
+    today = (DTYPES.get(name) or OLDER_INTRINSICS.get(name)) if letter == "T" else None
+    if today is not None:
+        return f"did you mean `T.{today}`?"
     local = suggest(name, near)
     if local is not None:
         return f"did you mean `{local}`?"

@@ -130,7 +130,7 @@ OLDER_INTRINSICS = {
 }
 # their name -> our dtype
 DTYPES = {
-    "boolean": "bool",
+    **dict.fromkeys(("boolean", "int1", "uint1"), "bool"),
     "bf16": "bfloat16",
     **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
     **{

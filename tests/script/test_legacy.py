@@ -460,7 +460,8 @@ def test_a_symbolic_variable_of_a_module() -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "now"), [("e4m3_float8", "float8_e4m3fn"), ("e5m2_float8", "float8_e5m2"), ("int1", "bool")]
+    ("then", "now"),
+    [("e4m3_float8", "float8_e4m3fn"), ("e5m2_float8", "float8_e5m2"), ("int1", "bool"), ("uint1", "bool")],
 )
 def test_names_of_dtypes_of_then(then: str, now: str) -> None:
     assert structural_equal(
@@ -476,11 +477,25 @@ def test_tile_primitives_of_gpus_are_named(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["T.store(A.data, 0, 1.0)", "B[0] = T.f32(1)", "x = T.bind(n)", 'm = T.Var("m", "int64")']
+    ("word", "hint"),
+    [
+        ("T.store(A.data, 0, 1.0)", None),
+        ("B[0] = T.f32(1)", "did you mean `T.float32`?"),
+        ("x = T.uint1(1)", "did you mean `T.bool`?"),
+        ("T.ptx_commit_group()", "did you mean `T.ptx.cp_async_commit_group`?"),
+        ("x = T.bind(n)", None),
+        ('m = T.Var("m", "int64")', None),
+    ],
 )
-def test_our_own_dialect_does_not_read_them(word: str) -> None:
-    with pytest.raises(DiagnosticError, match="is not a function of T"):
+def test_our_own_dialect_does_not_read_them(word: str, hint: str | None) -> None:
+    with pytest.raises(DiagnosticError, match="is not a function of T") as caught:
         ours(word)
+    assert hint is None or caught.value.diagnostics[0].hint == hint
+
+
+def test_flags_of_one_bit() -> None:
+    flags = "x: T.int1 = T.int1(1)\ny = T.uint1(0)\nif x:\n    A[0] = T.float32(y)"
+    assert structural_equal(program(flags), ours(flags.replace("uint1", "bool").replace("int1", "bool")))
 
 
 def test_a_declared_variable_gets_its_value_by_a_call() -> None:
