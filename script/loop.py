@@ -42,11 +42,11 @@ class Leave(Exception):
         self.last = last
 
 
-def grid_of(extents: ast.expr) -> str:
-    """How a grid over several extents, given as one value, is written."""
-    if isinstance(extents, (ast.Tuple, ast.List)):
-        return f"T.grid({', '.join(map(ast.unparse, extents.elts))})"
-    return f"T.grid(*{ast.unparse(extents)})"
+def several_extents(given: ast.expr) -> str:
+    """Several extents, given as one value, as the arguments of `T.grid` that they should be."""
+    if isinstance(given, (ast.Tuple, ast.List)):
+        return ", ".join(map(ast.unparse, given.elts))
+    return f"*{ast.unparse(given)}"
 
 
 class LoopLowering(BodyLowering):
@@ -189,7 +189,7 @@ class LoopLowering(BodyLowering):
             if isinstance(item, ast.Attribute) and item.attr == "shape":
                 hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
             elif isinstance(value, (tuple, list)):
-                hint = f"loops over each of several extents are `{grid_of(item)}`"
+                hint = f"loops over each of several extents are `T.grid({several_extents(item)})`"
             raise self.fail("T112", f"the bound of a loop is {words(value)}, not an integer", item, hint=hint)
         return value if isinstance(value, Expr) else self.ask(lambda: int(value), item)  # type: ignore[no-any-return]
 
@@ -240,10 +240,17 @@ class LoopLowering(BodyLowering):
         if call.keywords:
             raise self.fail("T032", "`T.grid` takes no keyword arguments", call)
         extents: list[Any] = []
+        several = [
+            isinstance(arg, (ast.Tuple, ast.List)) or (isinstance(arg, ast.Attribute) and arg.attr == "shape")
+            for arg in call.args
+        ]
+        if any(several):
+            message = "each extent of `T.grid` is an argument of its own"
+            parts = [
+                several_extents(arg) if many else ast.unparse(arg) for arg, many in zip(call.args, several, strict=True)
+            ]
+            raise self.fail("T032", message, call.args[several.index(True)], hint=f"`T.grid({', '.join(parts)})`")
         for arg in call.args:
-            if isinstance(arg, (ast.Tuple, ast.List)) or (isinstance(arg, ast.Attribute) and arg.attr == "shape"):
-                message = "each extent of `T.grid` is an argument of its own"
-                raise self.fail("T032", message, arg, hint=f"`{grid_of(arg)}`")
             if isinstance(arg, ast.Starred):
                 extents += [(self.bound(value, arg), arg) for value in self.unpacked(arg)]
             else:

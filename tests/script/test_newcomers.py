@@ -145,6 +145,8 @@ BODIES = [
     (BLOCK + 'vi = T.axis.spatial("n", i)\n        A[vi] = 1.0', "T112", '"n"', "a string", "without quotes: `n`"),
     ("for i, j in T.grid((4, 4)):\n    B[i, j] = 1.0", "T032", "(4, 4)", "an argument of its own", "`T.grid(4, 4)`"),
     ("for i, j in T.grid(B.shape):\n    B[i, j] = 1.0", "T032", "B.shape", "an argument of its own", "`T.grid(*B.shape)`"),
+    ("for i, j in T.grid((1, 2), 3):\n    B[i, j] = 1.0", "T032", "(1, 2)", "of its own", "`T.grid(1, 2, 3)`"),
+    ("for i, j in T.grid(3, *(1, n), A.shape):\n    pass", "T032", "A.shape", "its own", "`T.grid(3, *(1, n), *A.shape)`"),
     ("C = T.alloc_buffer((m, 4), 'float32')", "T010", "m", "`m` is not defined", "assign it before, or make it a parameter"),
     ("assert (n > 0, 'positive')", "T102", "(n > 0, 'positive')", "always true", '`assert cond, "message"`'),
     ("if (n > 0, n < 4):\n    A[0] = 1.0", "T102", "(n > 0, n < 4)", "always true", "alone"),
