@@ -52,6 +52,7 @@ def several_extents(given: ast.expr) -> str:
 class LoopLowering(BodyLowering):
     """Lowers loops."""
 
+    macro_out: list[Stmt] | None = None  # where the statements of the macro go that is being written out
     written: tuple[int, list[Stmt]] | None = (
         None  # of the loop that is being written out: the loops around it, its body
     )
@@ -373,6 +374,9 @@ class LoopLowering(BodyLowering):
     def _leave_round(self, node: ast.stmt, word: str) -> None:
         """Leave the round of a loop that is written out, if that is the loop of a `break` or a `continue`."""
         if self.written is None or self.written[0] != self.loops:
+            if not self.loops and self.macro_out is not None:  # the verifier does not know where a macro is called
+                hint = "a macro is written out where it is called, and no loop is around that call"
+                raise self.fail("T022", f"`{word}` outside of a loop", node, hint=hint)
             return
         if self.written[1] is self.out:
             raise Leave(word == "break")

@@ -138,8 +138,6 @@ class StmtLowering(LoopLowering):
         hint = f"it opens a body: `with {self.span(call).text}:`" if opens else function.__doc__ or ""
         return self.fail("T022", f"`T.{function.name}` is not a statement", node, hint=hint)
 
-    macro_out: list[Stmt] | None = None  # where the statements of the macro go that is being written out
-
     def leave_macro(self, node: ast.Return, out: list[Stmt]) -> None:
         """Leave the macro whose statements go to `out`."""
         raise AssertionError("given by MacroLowering")

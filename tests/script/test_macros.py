@@ -92,6 +92,19 @@ def test_a_mistake_inside_points_at_the_macro_and_the_call() -> None:
     assert found.labels[1].span.text == "wrong(A)"
 
 
+@pytest.mark.parametrize("word", ["break", "continue"])
+def test_a_macro_that_leaves_a_loop_is_called_in_one(word: str) -> None:
+    macro = f"@T.macro\ndef leave(i):\n    if i > 2:\n        {word}\n\n"
+    head = "@T.prim_func\ndef f(A: T.Buffer((4,))):\n    "
+    (loop,) = parse(f"{macro}{head}for i in range(4):\n        leave(i)\n        A[i] = 0.0\n").body
+    assert word in loop.script()
+    with pytest.raises(DiagnosticError) as caught:
+        parse(f"{macro}{head}A[0] = 0.0\n    leave(3)\n")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.span.text) == ("T022", word) and found.message == f"`{word}` outside of a loop"
+    assert found.labels[1].span.text == "leave(3)" and "no loop is around that call" in found.hint
+
+
 def test_of_calls_without_end_each_place_is_told_once() -> None:
     text = "@T.macro\ndef m(A):\n    m(A)\n    m(A)\n@T.prim_func\ndef f(A: T.handle):\n    m(A)\n"
     with pytest.raises(DiagnosticError) as caught:
