@@ -290,9 +290,9 @@ def const(value: Any, type_: object = None) -> Const:
 
 def literal(value: Any, type_: object = None) -> Const:
     """The constant that a number of a program stands for: as `const`, but what its float type does not hold is refused,
-    where a computed value becomes infinite. Raises ValueError or TypeError."""
+    where a computed value becomes infinite, or nan. Raises ValueError or TypeError."""
     made = const(value, type_)
-    if made.dtype.is_float and not math.isfinite(made.value) and math.isfinite(value):
+    if made.dtype.is_float and not math.isfinite(made.value) and made.value != value and not math.isnan(value):
         shown = integer_text(value) if isinstance(value, int) else repr(float(value))
         raise ValueError(f"{shown} does not fit {made.dtype}: it would be {made.value}")
     return made

@@ -37,7 +37,7 @@ from .limits import limit, special_float, tvm_literal
 from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
 from .plain import argument_place, called_name
 from .pointer import METHODS, array_of, first_element
-from .python import BUILTINS
+from .python import BUILTINS, is_numpy_scalar
 from .python_calls import PythonCallLowering
 from .tvm import DialectFunction
 
@@ -275,6 +275,8 @@ class CallLowering(PythonCallLowering):
                 value = special_float(value, name.dtype)
             except ValueError as problem:
                 raise self.fail("T032", str(problem), place) from None
+        if is_numpy_scalar(value):
+            value = value.item()
         try:
             if isinstance(value, (int, float)) and not name.dtype.is_vector:
                 made: Expr = (tvm_literal if self.theirs else literal)(value, name.dtype)

@@ -15,8 +15,8 @@ MAX_ITEMS = 1 << 20  # of a sequence made while parsing
 
 
 def is_numpy_scalar(value: Any) -> bool:
-    """Whether a value is a number of numpy's, or an array without dimensions."""
-    return type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    """Whether a value is a number of numpy's or of ml_dtypes, or an array without dimensions."""
+    return type(value).__module__ in ("numpy", "ml_dtypes") and getattr(value, "shape", None) == ()
 
 
 class TooLarge(Exception):

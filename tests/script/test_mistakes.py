@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
+import ml_dtypes
+import numpy as np
 import pytest
 from helpers.script import PARAMS, body_text, mistakes, one_mistake
 
 from tirscript.ir import DiagnosticError
 from tirscript.script import parse, parse_all
+from tirscript.script import tir as T
 
 # body, code, the underlined text, a part of the message, a part of the hint
 CASES = [
@@ -287,6 +290,7 @@ def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
 
 
 INFINITE = 'an infinity is `float("inf")`; `T.float64(...)` holds greater numbers'
+NO_INFINITY = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value'
 LEAST = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value; `T.float64(...)` holds greater numbers'
 
 
@@ -309,12 +313,25 @@ LEAST = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value; 
         ("A[0] = T.float64(10**400)", "10**400", "does not fit float64", 'an infinity is `float("inf")`'),
         ('A[0] = T.Cast("float64", 1e300).astype("float32")', 'T.Cast("float64", 1e300)', "not fit float32", INFINITE),
         ("A[0] = 10**39", "10**39", "does not fit float32", INFINITE),
+        ('A[0] = T.float8_e4m3fn(float("-inf"))', 'float("-inf")', "-inf does not fit float8_e4m3fn", NO_INFINITY),
+        ('x = T.float8_e4m3fn(0)\nx = float("-inf")', 'float("-inf")', "it would be nan", NO_INFINITY),
     ],
 )
 def test_numbers_that_floats_do_not_hold(body: str, place: str, words: str, hint: str) -> None:
     found = one_mistake(body)
     assert found.span is not None and (found.code, found.span.text) == ("T103", place)
     assert words in found.message and found.hint == hint
+
+
+@pytest.mark.parametrize("great", [np.float32(1e30), ml_dtypes.bfloat16(1e30), ml_dtypes.float8_e8m0fnu(2.0**100)])
+def test_numbers_of_numpy_that_floats_do_not_hold(great: object) -> None:
+    with pytest.raises(DiagnosticError, match=r"e\+30 does not fit float16: it would be inf"):
+        parse(body_text("A[0] = T.float32(T.float16(great))"), names={"great": great})
+    with pytest.raises(DiagnosticError, match=r"e\+30 does not fit float16: it would be inf"):
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "float32")):
+            A[0] = T.float32(T.float16(great))
 
 
 def test_infinities_and_casts_of_great_numbers_are_as_they_are_written() -> None:
