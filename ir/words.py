@@ -61,7 +61,8 @@ def words(value: object) -> str:
             return with_article(noun) if name is None else f"the {noun} `{name(value)}`"
     if inspect.isroutine(value) or isinstance(value, type):
         return f"`{value.__name__.lstrip('_')}`"
-    return f"a Python {type(value).__name__}"
+    cls = type(value)
+    return "a numpy array" if (cls.__module__, cls.__name__) == ("numpy", "ndarray") else f"a Python {cls.__name__}"
 
 
 def without_classes(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,12 @@ MAX_ITEMS = 1 << 20  # of a sequence made while parsing
 def is_numpy_scalar(value: Any) -> bool:
     """Whether a value is a number of numpy's or of ml_dtypes, or an array without dimensions."""
     return type(value).__module__ in ("numpy", "ml_dtypes") and getattr(value, "shape", None) == ()
+
+
+def is_numpy_array(value: Any) -> bool:
+    """Whether a value is an array of numbers of numpy's own class, whose elements are taken without running Python."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
 
 
 class TooLarge(Exception):

@@ -9,13 +9,14 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import Label
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Ramp, Range, Var, const
 from tirscript.ir.op import as_expr
-from tirscript.ir.words import counted
+from tirscript.ir.words import counted, words
 
 from .advice import element_of, matched
 from .expr import MAX_LANES, ExprLowering, same_dtype
 from .item_nodes import index_nodes
 from .lengths import difference, scalable_length
 from .namespace import TILE_NAMESPACES, BufferForm, Form, Namespace, PointerType, TypeName, Unsupported
+from .python import is_numpy_array, is_numpy_scalar
 
 
 class SubscriptLowering(ExprLowering):
@@ -57,12 +58,15 @@ class SubscriptLowering(ExprLowering):
                 array = hasattr(type(owner), "__array__")
                 raise self.fail(
                     "T033",
-                    f"a Python {type(owner).__name__} is indexed while parsing, when this index has no value yet",
+                    f"{words(owner)} is indexed while parsing, when this index has no value yet",
                     node.slice,
                     hint="index a constant of the program instead: `K = T.allocate_const(table, dtype, shape)`"
                     if array
                     else "index a buffer, or loop over the sequence: `for x in values:`",
                 )
+        if is_numpy_array(owner) and all(isinstance(part, (int, slice)) for part in parts):
+            found = self.plain(lambda: owner[item], node, ())
+            return self.used(found.item() if is_numpy_scalar(found) and not self.trusted else found, node)
         found = self.plain(
             lambda: owner[item], node, () if isinstance(owner, (TypeName, Form, BufferForm, PointerType)) else (owner,)
         )

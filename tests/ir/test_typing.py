@@ -234,7 +234,7 @@ def test_the_words_of_an_operator_name_its_parameters() -> None:
 
 def test_an_array_is_no_value() -> None:
     array: Any = np.ones(3)
-    fails("T104", "a Python ndarray is not a value of the program", lambda: as_expr(array), "T.allocate_const(array")
+    fails("T104", "a numpy array is not a value of the program", lambda: as_expr(array), "T.allocate_const(array")
     assert as_expr(np.array(2.5), dtype("float64")) == const(2.5, "float64")
 
 

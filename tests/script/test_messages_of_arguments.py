@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -174,7 +177,7 @@ def test_a_table_of_numpy_has_no_element_at_a_loop_variable() -> None:
                 A[i] = table[i, 0]
 
     (found,) = caught.value.diagnostics
-    assert found.code == "T033" and "a Python ndarray is indexed while parsing" in found.message
+    assert found.code == "T033" and "a numpy array is indexed while parsing" in found.message
     assert "T.allocate_const(table, dtype, shape)" in str(found.hint)
 
     @T.prim_func
@@ -182,6 +185,24 @@ def test_a_table_of_numpy_has_no_element_at_a_loop_variable() -> None:
         A[0] = table[1, 2]
 
     assert "A[0] = 6" in constant.script()
+
+
+def test_a_text_takes_elements_of_arrays_that_it_is_given() -> None:
+    names = {"table": np.arange(6, dtype="float32").reshape(2, 3), "scale": ml_dtypes.bfloat16(2)}
+
+    def body(line: str) -> Any:
+        return parse(f"@T.prim_func\ndef f(A: T.Buffer((4,))):\n    {line}\n", names=names)
+
+    assert "A[0] = 7.0" in body("A[0] = table[0, 2] + table[1][1] / scale + table[-1, -2] - 1").script()
+    for line, code, words in (
+        ("A[0] = table[2, 0]", "T033", "index 2 is out of bounds"),
+        ("A[0] = table[1]", "T104", "a numpy array is not a value of the program"),
+        ("A[0] = table[[0, 1]]", "T003", "a numpy array takes no part in parse-time Python"),
+        ("A[0] = table.sum()", "T003", "`sum` is not available"),
+    ):
+        with pytest.raises(DiagnosticError) as caught:
+            body(line)
+        assert caught.value.diagnostics[0].code == code and words in caught.value.diagnostics[0].message
 
 
 @pytest.mark.parametrize(

@@ -338,7 +338,7 @@ def test_an_array_is_no_shape(shape: object) -> None:
         def graph(x: G.Tensor((4,), "float32")):
             return G.reshape(x, shape)
 
-    with pytest.raises(DiagnosticError, match="this is a number, not a Python ndarray"):
+    with pytest.raises(DiagnosticError, match="this is a number, not a numpy array"):
         make()
 
 

@@ -261,7 +261,7 @@ def test_wrong_codecs() -> None:
     ("pack", "words"),
     [
         (lambda data, itemsize: bytes(data[:3]), r"does not give back what it packed: byte 3 is 0, not 4"),
-        (lambda data, itemsize: data.astype(np.int64), "packs into a Python ndarray, which is no flat array of uint8"),
+        (lambda data, itemsize: data.astype(np.int64), "packs into a numpy array, which is no flat array of uint8"),
         (lambda data, itemsize: "text", "packs into a Python str, which is no flat array of uint8"),
         (lambda data, itemsize: None, None),
     ],
