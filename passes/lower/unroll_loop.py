@@ -4,7 +4,8 @@ before:                                            after:
     for i in T.unroll(2):                              B[0] = A[0]
         B[i] = A[i]                                    B[1] = A[1]
 
-A loop of more iterations than `limit`, of an unknown number, or with a break or continue of its own stays.
+A loop of more iterations than `limit`, of an unknown number, or with a break or continue of its own stays, and so does
+one around blocks with axes until `lower_blocks`: each of its iterations would be a block with a part of the values.
 
 The annotation "pragma_auto_unroll_max_step" of a loop or block marks what is in it, innermost first: loops that run one
 after another all the same become T.unroll where they hold no loop that stays, and at most as many statements when
@@ -20,7 +21,7 @@ from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import cast
-from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute
+from tirscript.ir.rewrite import definitions, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, Block, For, Stmt, While
 
 from ..access import constant_extent
@@ -96,6 +97,8 @@ def unrolled(loop: For, limit: int) -> Any:
     """The iterations of a loop marked T.unroll, or the loop where it has too many or leaves early."""
     extent = constant_extent(loop)
     if loop.kind != "unroll" or extent is None or extent > limit or leaves_loop(loop.body) or reads_memory(loop.start):
+        return loop
+    if any(type(node) is Block and node.axes for node in walk(loop.body)):
         return loop
     out: list[Stmt] = []
     defines = bool(definitions(loop.body))

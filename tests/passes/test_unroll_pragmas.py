@@ -6,7 +6,9 @@ import pytest
 from helpers.passes import program
 
 from tirscript.ir import DiagnosticError, For, PrimFunc, structural_equal, walk
-from tirscript.passes.lower import unroll_loop
+from tirscript.ir.verify import verify
+from tirscript.passes.lower import lower_blocks, unroll_loop
+from tirscript.testing import assert_same_result
 
 
 def nest(annotations: str, extents: tuple[int, ...] = (3, 2, 4), inner: str = "A[i, j, k] = T.float32(1)") -> PrimFunc:
@@ -49,6 +51,20 @@ def test_what_holds_a_loop_or_leaves_one_stays(inner: str) -> None:
         assert kinds(unroll_loop(func, limit=0))[-1] == "serial"
     else:
         assert set(kinds(unroll_loop(func, limit=0))) == {"serial"}
+
+
+def test_loops_around_blocks_with_axes_stay_until_these_are_lowered() -> None:
+    func = program(
+        'def f(A: T.Buffer((8,), "float32")):\n'
+        "    for i in T.unroll(2):\n        for j in range(4):\n"
+        '            with T.block("b"):\n                v = T.axis.spatial(8, i * 4 + j)\n'
+        "                A[v] = T.float32(1)\n"
+        '    for i in T.unroll(2):\n        with T.block("o"):\n            A[i] = T.float32(2)\n'
+    )
+    made = unroll_loop(func)  # a copy for i = 0 would have an axis of 8 values in a loop of 4
+    assert verify(made) == [] and kinds(made) == ["unroll", "serial"]
+    assert_same_result(func, made)
+    assert kinds(unroll_loop(lower_blocks(func))) == ["serial", "serial"]
 
 
 def test_an_annotation_of_a_block_counts_for_what_is_in_it() -> None:
