@@ -68,8 +68,8 @@ def script(
     whole = not fragment and type(node) in (PrimFunc, GraphFunc, Module)
     with recursion_room():
         try:
-            if type(node) is Module and spelling.rearranged is not None:
-                node = spelling.rearranged(node)
+            if whole and spelling.rearranged is not None:
+                node = spelling.rearranged(node)  # type: ignore[arg-type]
             printer = Printer(spelling, node, width, kept)
             if whole:
                 file_text(printer, node, header)  # type: ignore[arg-type]

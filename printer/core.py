@@ -12,7 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.module import Module
+from tirscript.ir.node import Node
 from tirscript.ir.span import Span
 from tirscript.ir.wellformed.size import refuse_too_large
 
@@ -44,7 +44,7 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     # symbolic dimensions stand in strings, only those that are not int64 being declared; or all are declared first
     strings: bool = True
     prepare: Callable[[Any, PrimFunc, str], None] | None = None  # what stands at the head of a function
-    rearranged: Callable[[Module], Module] | None = None  # the module that is written in place of one
+    rearranged: Callable[[Node], Node] | None = None  # what is written in place of a node
 
 
 LONGEST = 1 << 20  # characters of an expression, or lines of a body, behind which what is printed is measured

@@ -55,7 +55,7 @@ from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
 from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
 from .tvm_blocks import DEFINING, accessed, indexes_by_let
-from .tvm_order import scalars_among_arguments
+from .tvm_order import in_order_of_tvm
 from .value import VALUE_RULES, comm_reducer, listed, target_dict, typed
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def tvm_dialect() -> Dialect:
         graph_stmts=GRAPH_STMT_RULES,
         strings=False,
         prepare=_prepare,
-        rearranged=scalars_among_arguments,
+        rearranged=in_order_of_tvm,
     )
 
 

@@ -1,21 +1,57 @@
-"""Where scalars stand in calls of tensor functions: ours are behind the results, those of TVM among the arguments.
+"""What stands elsewhere for TVM.
+
+Scalars in calls of tensor functions: ours are behind the results, those of TVM among the arguments.
 
 before:                                             after:
     def relu(x, out, n): ...                            def relu(x, n, out): ...
     y = G.call_tir(relu, (x,), tir_vars=(n,))           y = G.call_tir(relu, (x, n))
+
+Buffers that are matched: TVM takes no `T.match_buffer` behind a `T.decl_buffer` or an `assert` of the same body.
+
+before:                                             after:
+    D = T.decl_buffer((4,), data=A.data)                B = T.match_buffer(b, (4,))
+    B = T.match_buffer(b, (4,))                         D = T.decl_buffer((4,), data=A.data)
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.expr import CallFunction
+from tirscript.ir.effects import reads_memory
+from tirscript.ir.expr import BufferRegion, CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef, OpCall, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.node import Node
+from tirscript.ir.rewrite import definitions, rewrite, walk
+from tirscript.ir.stmt import Assert, Block, DeclBuffer, MatchBuffer
+
+from .core import refuse
 
 _CALLS = frozenset(("call_tir", "call_tir_inplace"))
+
+
+def in_order_of_tvm(program: Node) -> Node:
+    """A program as it stands in TVM's text."""
+    program = rewrite(program, {PrimFunc: _matches_first, Block: _matches_first})
+    return scalars_among_arguments(program) if type(program) is Module else program
+
+
+def _matches_first(node: PrimFunc | Block) -> PrimFunc | Block:
+    """A function or a block whose matched buffers stand above what TVM lets none stand behind."""
+    body = node.body
+    above = next((at for at, stmt in enumerate(body) if type(stmt) is DeclBuffer or type(stmt) is Assert), len(body))
+    matched = tuple(stmt for stmt in body[above:] if type(stmt) is MatchBuffer)
+    if not matched:
+        return node
+    rest = tuple(stmt for stmt in body[above:] if type(stmt) is not MatchBuffer)
+    defined = set(definitions(rest))
+    for stmt in matched:
+        source = stmt.source.ranges if type(stmt.source) is BufferRegion else ()
+        if any(part in defined for part in walk(stmt)) or any(map(reads_memory, source)):
+            what = f"TVM matches buffers above what a body declares and asserts, and `{stmt.buffer.name}` needs some"
+            raise refuse(what, stmt.span, "open a block for it behind what it needs")
+    return node.replace(body=(*body[:above], *matched, *rest))
 
 
 def scalars_among_arguments(module: Module) -> Module:
@@ -65,4 +101,4 @@ def scalars_among_arguments(module: Module) -> Module:
     return module.replace(functions=tuple(functions))
 
 
-__all__ = ["scalars_among_arguments"]
+__all__ = ["in_order_of_tvm"]

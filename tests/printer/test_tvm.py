@@ -446,3 +446,38 @@ def test_memory_on_the_stack_is_bound_without_an_annotation() -> None:
     """TVM knows by its purpose what it holds, and takes no other type."""
     found = tvm_body('p: T.let[T.handle] = T.tvm_stack_alloca("arg_tcode", 2)\nT.evaluate(p)')
     assert found.startswith('p = T.bind(T.tvm_stack_alloca("arg_tcode", 2))\n')
+
+
+def test_buffers_are_matched_above_those_that_are_declared() -> None:
+    """TVM takes no `T.match_buffer` behind a `T.decl_buffer` or an `assert` of the same body."""
+    found = tvm_body(
+        """
+        # of A
+        D = T.decl_buffer((2,), "float32", data=A.data)
+        assert A[0] > 0.0, "positive"
+        # all of C
+        C = T.match_buffer(c, (4,), "float32")
+        with T.block("b"):
+            E = T.decl_buffer((2,), "float32", data=C.data)
+            F = T.match_buffer(A[0:2], (2,), "float32", strides=(1,))
+            E[0] = F[1] + D[0]
+        """,
+        params='A: T.Buffer((4,), "float32"), c: T.handle',
+    )
+    order = ["# all of C", "C = T.match_buffer", "# of A", "D = T.decl_buffer", "assert", "F = T.match", "E = T.decl"]
+    assert sorted(order, key=found.index) == order
+
+
+@pytest.mark.parametrize("index", ["D.shape[0] + x", "T.cast(X[0], 'int64')"])
+def test_a_buffer_that_is_matched_by_what_is_declared_above_is_refused(index: str) -> None:
+    said = refused(
+        f"""
+        with T.block("b"):
+            D = T.decl_buffer((2,), "int32", data=X.data)
+            x = D[0]
+            F = T.match_buffer(A[{index}], (1,), "float32")
+            F[0] = 1.0
+        """,
+        params='A: T.Buffer((4,), "float32"), X: T.Buffer((4,), "int32")',
+    )
+    assert said == "TVM matches buffers above what a body declares and asserts, and `F` needs some"
