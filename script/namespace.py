@@ -13,11 +13,12 @@ from typing import Any
 from tirscript.ir.dtype import KEPT, MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
 from tirscript.ir.expr import Var
 from tirscript.ir.index_map import IndexMap
-from tirscript.ir.op import ALIASES, FOREIGN, OPS
+from tirscript.ir.op import ALIASES, FOREIGN, OPS, as_expr
 from tirscript.ir.target import Target
 from tirscript.ir.words import call_it, words
 
 from .limits import special_float
+from .python import is_numpy_scalar
 from .tvm import CONSTRUCTS, DTYPES, OLDER_INTRINSICS, THEIRS, DialectFunction, tvm_names
 
 # constructs that are no operators: name -> what it is for; `lower*.py` have a rule for each
@@ -141,6 +142,10 @@ class TypeName:
             return Var("", self.dtype)
         if isinstance(value, str):
             value = special_float(value, self.dtype)
+        if is_numpy_scalar(value):
+            value = value.item()
+        if isinstance(value, (int, float)) and self.dtype.is_float and not self.dtype.is_vector:
+            return as_expr(value, self.dtype)  # a literal, which has to fit
         return OPS["cast"](value, self.dtype)
 
     def __getitem__(self, shape: Any) -> BufferType:

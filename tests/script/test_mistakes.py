@@ -333,6 +333,15 @@ def test_numbers_of_numpy_that_floats_do_not_hold(great: object) -> None:
         def kernel(A: T.Buffer((4,), "float32")):
             A[0] = T.float32(T.float16(great))
 
+    with pytest.raises(DiagnosticError, match=r"e\+30 does not fit float16: it would be inf"):
+        T.float16(great)
+
+
+def test_infinities_of_types_without_one_are_refused_in_python_too() -> None:
+    with pytest.raises(DiagnosticError, match="inf does not fit float8_e4m3fn: it would be nan"):
+        T.float8_e4m3fn(float("inf"))
+    assert T.float8_e5m2(float("inf")).value == float("inf") and T.float16(np.float32(0.5)).value == 0.5
+
 
 def test_infinities_and_casts_of_great_numbers_are_as_they_are_written() -> None:
     parse(
