@@ -112,6 +112,8 @@ def _nests(func: PrimFunc) -> list[_Nest] | None:
             stmt = stmt.body[0]
         if type(stmt) is not Block or stmt.predicate is not None or len(loops) != len(stmt.axes):
             return None
+        if any(uses(one.stop, other.var) for one in loops for other in loops):
+            return None  # what is left of two loops counts otherwise
         own = [axis for loop in loops for axis in stmt.axes if axis.value is loop.var and axis.stop == loop.stop]
         one_each = len({id(axis.value) for axis in own}) == len(own) == len(loops)
         if not one_each or not all(is_const(axis.start, 0) for axis in own):

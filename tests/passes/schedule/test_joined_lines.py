@@ -353,3 +353,26 @@ def main(X: T.Buffer((24, {lines}, "w")), W: T.Buffer((40, 24)), Y: T.Buffer((40
     for func in made:
         assert isinstance(func, PrimFunc)
         assert with_joined_lines(func) is func
+
+
+@pytest.mark.parametrize("shape", ['"n", "m"', "3, 4"])
+def test_lines_along_which_another_loop_becomes_longer_stay(shape: str) -> None:
+    """Each line begins again with a loop of one."""
+    func = parse(f"""
+from tirscript.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer(({shape}), "int32"), W: T.Buffer((8,), "int32"), C: T.Buffer(({shape}), "int32")):
+    for i, j in T.grid(*A.shape):
+        for k in range(j + 1):
+            with T.block("sum"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                vk = T.axis.reduce(j + 1, k)
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] += A[vi, vj] * W[vk]
+""")
+    assert isinstance(func, PrimFunc)
+    a, w, c = np.arange(12, dtype="int32").reshape(3, 4), np.arange(8, dtype="int32"), np.zeros((3, 4), "int32")
+    tirscript.build(func)(a, w, c)
+    np.testing.assert_array_equal(c, a * np.cumsum(w)[:4])
