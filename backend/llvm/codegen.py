@@ -59,6 +59,7 @@ class Codegen:
         self.in_part = False  # of a parallel loop, in a function of its own
         self.nontemporal = False  # whether stores go past the caches
         self.steady: tuple[tuple[Expr, Expr], ...] = ()  # what the innermost loop divides by in all iterations
+        self.divisions: dict[Call, str] = {}  # those that stand ahead of a loop
         self.debug = state.debug
         self.flags = fast_math_flags(func)
         self.math = vector_math.mode(func)

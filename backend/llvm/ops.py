@@ -160,6 +160,8 @@ def _div(g: Codegen, call: Call) -> str:
 def _division(g: Codegen, call: Call) -> str:
     if call.dtype.is_float:
         return _FLOAT_DIVISIONS[call.op.name](g, call)
+    if call in g.divisions:
+        return g.divisions[call]
     a, b = call.args
     return integers.divide(g, call, value_type(call.dtype), g.value(a), g.value(b))
 

@@ -27,6 +27,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import For, While
 from tirscript.passes.lower.serialize_races import needs_order
 
+from . import divisions
 from .lookups import one_by_one
 from .parallel_cost import Cost, body_cost
 from .state import Limit, Place, Targets
@@ -242,28 +243,30 @@ class _Part:
         begin, going, after, end = b.block("loop"), b.block("go"), b.block("next"), b.block("done")
         # the bits that are zero tell LLVM what `i % 4` is of vectors
         origin = "%begin" if unit == 1 else b.op(f"and i64 %begin, {-unit}", "origin")
-        b.branch(b.op(f"icmp ult i64 {origin}, %end"), begin, end)
-        entered = b.label
-        b.start(begin)
-        at, following = b.name("at"), b.name("at_next")
-        b.lines.append(f"  {at} = phi i64 [{origin}, %{entered}], [{following}, %{after}]")
-        look = len(b.lines)
-        b.start(going)
-        moved = at if self.step == 1 else b.op(f"mul nsw i64 {at}, {self.step}")
-        counter = moved if first == "0" else b.op(f"add nsw i64 {moved}, {first}", "counter")
-        part.wides[var] = counter
-        bits = var.dtype.bits
-        part.values[var] = counter if bits == 64 else b.op(f"trunc i64 {counter} to {value_type(var.dtype)}")
-        part.loops.append(Targets(end, after, 0))
-        part.loop_vars.append(var)
-        part.body(self.stmt.body)
-        b.start(after)
-        b.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
-        again = b.op(f"icmp ult i64 {following}, %end")
-        hints = "".join(f", {hint}" for hint in one_by_one(b.module, self.stmt))
-        node = b.module.node(f"distinct !{{!{len(b.module.metadata)}{hints}}}")
-        b.end(f"br i1 {again}, label %{begin}, label %{end}, !llvm.loop {node}")
-        b.start(end)
+        with divisions.ahead(part, self.stmt):
+            b.branch(b.op(f"icmp ult i64 {origin}, %end"), begin, end)
+            entered = b.label
+            b.start(begin)
+            at, following = b.name("at"), b.name("at_next")
+            b.lines.append(f"  {at} = phi i64 [{origin}, %{entered}], [{following}, %{after}]")
+            look = len(b.lines)
+            b.start(going)
+            moved = at if self.step == 1 else b.op(f"mul nsw i64 {at}, {self.step}")
+            counter = moved if first == "0" else b.op(f"add nsw i64 {moved}, {first}", "counter")
+            part.wides[var] = counter
+            bits = var.dtype.bits
+            part.values[var] = counter if bits == 64 else b.op(f"trunc i64 {counter} to {value_type(var.dtype)}")
+            part.loops.append(Targets(end, after, 0))
+            part.loop_vars.append(var)
+            part.body(self.stmt.body)
+            b.start(after)
+            b.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
+            again = b.op(f"icmp ult i64 {following}, %end")
+            found = divisions.without_vectors(part, self.stmt) or one_by_one(b.module, self.stmt)
+            hints = "".join(f", {hint}" for hint in found)
+            node = b.module.node(f"distinct !{{!{len(b.module.metadata)}{hints}}}")
+            b.end(f"br i1 {again}, label %{begin}, label %{end}, !llvm.loop {node}")
+            b.start(end)
         b.end("ret i32 0")
         if b.fails:
             least, over = b.name("least"), b.name("over")

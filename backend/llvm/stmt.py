@@ -34,7 +34,7 @@ from tirscript.ir.stmt import (
     While,
 )
 
-from . import constants, memory, parallel, quotients, temporaries
+from . import constants, divisions, memory, parallel, quotients, temporaries
 from .expr import bind
 from .lookups import one_by_one
 from .moves import in_a_loop
@@ -109,10 +109,11 @@ def _loop(g: Codegen, stmt: For) -> None:
     if stmt.kind == "parallel" and parallel.loop(g, stmt, step, None if values is None else len(values)):
         return
     bits, signed = stmt.var.dtype.bits, stmt.var.dtype.kind == "int"
-    if step is not None and (bits < 64 or (signed and step == 1)):
-        _counted(g, stmt, step, values is not None)
-    else:
-        _general(g, stmt)
+    with divisions.ahead(g, stmt):
+        if step is not None and (bits < 64 or (signed and step == 1)):
+            _counted(g, stmt, step, values is not None)
+        else:
+            _general(g, stmt)
 
 
 def constant_values(stmt: For, step: int | None) -> range | None:
@@ -258,7 +259,7 @@ def _loop_node(g: Codegen, stmt: For) -> str:
     """Metadata of a loop: it ends, is another loop than all others, and how it is to be unrolled."""
     text = g.b.module
     hints = [text.once('!{!"llvm.loop.mustprogress"}')]
-    hints += one_by_one(text, stmt)
+    hints += divisions.without_vectors(g, stmt) or one_by_one(text, stmt)
     asked = unrolling(stmt)
     if asked == "enable" and not (type(stmt.start) is type(stmt.stop) is Const):
         asked = UNKNOWN_UNROLLED
@@ -274,14 +275,15 @@ def _loop_node(g: Codegen, stmt: For) -> str:
 def _while(g: Codegen, stmt: While) -> None:
     b = g.b
     head, inside, end = b.block("while"), b.block("body"), b.block("done")
-    b.start(head)
-    condition = g.value(stmt.condition)
-    b.branch(condition, inside, end)
-    b.start(inside)
-    _loop_body(g, stmt, end, head)
-    if not b.terminated:
-        b.jump(head)
-    b.start(end)
+    with divisions.ahead(g, stmt):
+        b.start(head)
+        condition = g.value(stmt.condition)
+        b.branch(condition, inside, end)
+        b.start(inside)
+        _loop_body(g, stmt, end, head)
+        if not b.terminated:
+            b.jump(head)
+        b.start(end)
     temporaries.free_kept(g)
 
 
