@@ -10,7 +10,7 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import Node
@@ -221,10 +221,19 @@ class Edit:
         return self.tree.replace(place, stmts)
 
     def allocate(self, buffer: Buffer, place: Place | None = None) -> None:
-        """Allocate a buffer at the head of the block around `place`, or of the function where there is none."""
+        """Allocate a buffer at the head of the block around `place`, or of the function where there is none. Refused
+        where its size is not known there yet."""
         parent = None if place is None else place.block()
         target = parent or self.tree.root
         at = self.head(target)
+        if any(type(dim) is not Const for dim in buffer.shape):
+            later = defined_in(tuple([child.stmt for child in target.children["body"][at:]]))
+            var = next((node for node in walk(buffer.shape) if node in later), None)
+            if var is not None:
+                self.refuse(
+                    f"the size of `{buffer.name}` depends on the loop over `{var.name}`, outside of which it would be",  # type: ignore[attr-defined]
+                    *(() if place is None else (place,)),
+                )
         self.tree.splice(target, "body", at, at, (AllocBuffer(buffer),))
 
     def head(self, scope: Place) -> int:

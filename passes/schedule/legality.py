@@ -390,6 +390,11 @@ def written_box(edit: Edit, block: Place, buffer: Buffer) -> list[tuple[Expr, Ex
             found.append((index, index + 1))
         else:
             found.append((axes[var].start, axes[var].stop))
+    ends = tuple([end for box in found for end in box])
+    for place in block.loops():
+        if uses(ends, place.stmt.var):
+            what = f"what `{stmt.name}` writes of `{buffer.name}` is no box"
+            edit.refuse(f"{what}: its size depends on `{place.stmt.var.name}`", (block, ""), (place, "this loop"))
     return found
 
 

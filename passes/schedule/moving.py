@@ -58,6 +58,7 @@ def nest(
     conditions: list[Expr] = []
     number = 0
     for axis in block.axes:
+        _check_known(edit, axis, loop)
         low, extent = axis.start, known.simplify(axis.extent)
         if extent.dtype is not axis.var.dtype:
             edit.refuse(f"the dtype of `{axis.var.name}` does not hold how many values it takes", (loop, ""), axis)
@@ -86,6 +87,15 @@ def nest(
         made = made.replace(trivia=block.trivia)
         made = _without_trivia(made, block.name)
     return refresh(made), (loops[0][0] if loops else None)
+
+
+def _check_known(edit: Edit, axis: Axis, loop: Place) -> None:
+    """Refuse an axis whose ends depend on a loop that is not around the new place of its block."""
+    for var in free_vars((axis.start, axis.stop)):
+        place = edit.tree.loops.get(var)
+        if place is not None and not place.contains(loop):
+            message = f"the extent of `{axis.var.name}` depends on the loop over `{var.name}`"
+            edit.refuse(f"{message}, which is not around `{loop.stmt.var.name}`", (loop, ""), (axis, "this axis"))
 
 
 def _bounded(axis: Axis, loops: Sequence[tuple[Var, Expr]], loop: Place) -> Axis:

@@ -212,12 +212,23 @@ def _checked(edit: Edit, block: Place, loop: Place, loops: list[Place]) -> For:
             edit.refuse(f"the extents of `{rf.var.name}` and `{other.var.name}` depend on each other", place)
         spatial = any(a.kind != "reduce" and uses(a.value, other.var) for a in stmt.axes)
         reduce = any(a.kind == "reduce" and uses(a.value, other.var) for a in stmt.axes)
+        if spatial:
+            _check_bounds(edit, place, stmt, loops)
         if spatial and reduce:
             edit.refuse(f"the loop `{other.var.name}` runs over spatial and reduction axes at once", place)
     reduced = [axis for axis in stmt.axes if axis.kind == "reduce"]
     first = next(at for at, place in enumerate(loops) if any(uses(axis.value, place.stmt.var) for axis in reduced))
     check_begun_once(edit, block, loops[first:])
     return rf
+
+
+def _check_bounds(edit: Edit, place: Place, stmt: Block, loops: list[Place]) -> None:
+    """Refuse where a loop over results is as long as one over the reduction says: that is not around the results."""
+    for other in loops:
+        reduces = any(axis.kind == "reduce" and uses(axis.value, other.stmt.var) for axis in stmt.axes)
+        if reduces and uses((place.stmt.start, place.stmt.stop), other.stmt.var):
+            message = f"the extent of `{place.stmt.var.name}` depends on `{other.stmt.var.name}`"
+            edit.refuse(f"{message}, which runs over the reduction", place)
 
 
 def _check_ascending(edit: Edit, block: Place, loops: list[Place]) -> None:
@@ -314,7 +325,8 @@ def _final_block(
     for axis in stmt.axes:
         if axis.kind != "reduce":
             var = values[axis.var] = axis.var.replace()
-            axes.append(axis.replace(var=var, value=substitute(axis.value, fresh)))
+            start, stop, value = (substitute(one, fresh) for one in (axis.start, axis.stop, axis.value))
+            axes.append(axis.replace(var=var, start=start, stop=stop, value=value))
     indices = [substitute(index, values) for index in kind.stores[0].indices]
     lanes = list(indices)
     lanes.insert(where, lane if _zero(rf) else lane - rf.start)
@@ -334,7 +346,9 @@ def _final_block(
     )
     nest: Stmt = inferred(made)
     for loop in reversed(over):
-        nest = loop.replace(var=fresh[loop.var], body=(nest,), trivia=None, kind="serial" if loop is rf else loop.kind)
+        kind_of = "serial" if loop is rf else loop.kind
+        start, stop = substitute(loop.start, fresh), substitute(loop.stop, fresh)
+        nest = loop.replace(var=fresh[loop.var], start=start, stop=stop, body=(nest,), trivia=None, kind=kind_of)
     return nest
 
 

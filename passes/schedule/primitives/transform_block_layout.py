@@ -46,6 +46,10 @@ def transform_block_layout(edit: Edit, block: BlockAt, index_map: IndexMap | Cal
     strange = next((axis for axis in stmt.axes if axis.kind not in ("spatial", "reduce")), None)
     if strange is not None or not stmt.axes:
         edit.refuse(f"the block `{stmt.name}` has an axis that is neither spatial nor of a reduction, or none", block)
+    for place in loops:
+        other = next((one for one in loops if uses(place.stmt.stop, one.stmt.var)), None)
+        if other is not None:
+            edit.refuse(f"the extent of `{place.stmt.var.name}` depends on `{other.stmt.var.name}`", place)
     check_covers(edit, block)
     widest = max((axis.var.dtype for axis in stmt.axes), key=lambda dtype: dtype.bits)
     mapping = index_map_of(edit, index_map, widest, len(stmt.axes), f"the block has {counted(len(stmt.axes), 'axis')}")
