@@ -1,6 +1,7 @@
 """The one table of ONNX operators: how a node becomes calls of graph operators. A rule is one function of a family."""
 
 from . import boxes as _boxes  # noqa: F401  (these fill the table)
+from . import deformable as _deformable  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import features as _features  # noqa: F401
 from . import image as _image  # noqa: F401

@@ -103,11 +103,11 @@ def convolved(node: Node, x: GraphExpr, w: GraphExpr, last: bool = False) -> Gra
     )  # fmt: skip
 
 
-def with_bias(node: Node, found: GraphExpr, count: int) -> GraphExpr:
-    """A convolution with the node's third input added to each channel, if it has one."""
-    if not node.has(2):
+def with_bias(node: Node, found: GraphExpr, count: int, at: int = 2) -> GraphExpr:
+    """A convolution with an input of the node, the third, added to each channel, if it has one."""
+    if not node.has(at):
         return found
-    bias = node.tensor(2)
+    bias = node.tensor(at)
     shape = (dims.ONE, node.shape(bias, 1)[0], *[dims.ONE] * count)
     return node.last("add", found, node.op("reshape", bias, ShapeExpr(shape)))
 

@@ -343,7 +343,9 @@ CASES: dict[str, list[C]] = {
     ],
 }  # fmt: skip
 # those whose results depend on integers that are known, and the constants, are tried in test_importer
-ELSEWHERE = {"Constant", "ConstantOfShape", "CumProd", "MelWeightMatrix", "Range", "SimplifiedLayerNormalization"}
+ELSEWHERE = {
+    "Constant", "ConstantOfShape", "CumProd", "DeformConv", "MelWeightMatrix", "Range", "SimplifiedLayerNormalization",
+}  # fmt: skip
 
 
 def model_of(op: str, case: C) -> tuple[Any, dict[str, Any]]:
