@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
@@ -25,12 +26,13 @@ def deformable_convolution(node: Node) -> GraphExpr:
         raise node.wrong(f"its data has {counted(rank + 2, 'dimension')}; images have 4 or 5")
     batch, channels, *image = node.shape(x)
     filters, inner, *window = node.shape(w, rank + 2)
-    kernel = [dims.number(one) for one in window]
     parts, groups = int(node.attr("offset_group", 1)), int(node.attr("group", 1))
-    known = [dims.number(one) for one in (channels, filters)]
-    if None in (*kernel, *known) or parts < 1 or groups < 1 or known[0] % parts or any(one % groups for one in known):
-        raise node.wrong("its channels are not known, or not those of its groups")
-    sizes = [one for one in kernel if one is not None]
+    sizes = dims.numbers(window)
+    known = dims.numbers((channels, filters))
+    if sizes is None or known is None:
+        raise node.wrong("the size of its kernel or its channels are symbolic")
+    if parts < 1 or groups < 1 or known[0] % parts or any(one % groups for one in known):
+        raise node.wrong(f"{known[0]} channels and {known[1]} filters are not those of its groups")
     made = _result(node, image, sizes)
     taps = math.prod(sizes)
     offset = _input(node, 2, [batch, dims.dim(parts * taps * rank), *made])
@@ -49,7 +51,7 @@ def deformable_convolution(node: Node) -> GraphExpr:
     return with_bias(node, found, rank, 3)
 
 
-def _result(node: Node, image: list[Expr], kernel: list[int]) -> list[Expr]:
+def _result(node: Node, image: list[Expr], kernel: Sequence[int]) -> list[Expr]:
     """The sizes of the result."""
     count = len(kernel)
     pads = node.listed("pads", 2 * count)
@@ -67,7 +69,7 @@ def _result(node: Node, image: list[Expr], kernel: list[int]) -> list[Expr]:
 
 
 def _grid(
-    node: Node, offset: GraphExpr, image: list[Expr], made: list[Expr], kernel: list[int], parts: int
+    node: Node, offset: GraphExpr, image: list[Expr], made: list[Expr], kernel: Sequence[int], parts: int
 ) -> GraphExpr:
     """The places in the images, from -1 to 1, that along the width first: the weights of the kernel are rows of the
     first axis."""

@@ -42,7 +42,7 @@ def shapes_of(
     return {name: shape for name, shape in shapes.items() if name in ("x", "w", "offset", *more)}
 
 
-def arrays(shapes: dict[str, tuple[int | str, ...]]) -> dict[str, Any]:
+def arrays(shapes: dict[str, Any]) -> dict[str, Any]:
     return {
         name: random.normal(size=shape).astype("float32") * np.float32(2 if name == "offset" else 1)
         for name, shape in shapes.items()
