@@ -7,6 +7,7 @@ shapes becomes expressions of symbolic dimensions at once, and never a tensor, u
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
@@ -140,6 +141,8 @@ class Importer:
         self.taken: set[str] = set()
         self.layers: dict[Layer | Forest, str] = {}
         self.functions: list[PrimFunc | GraphFunc] = []
+        self.rounds: list[GraphVar] = []  # the numbers of the rounds of the running loops around a node
+        self.drawn: Counter[str] = Counter()  # how often random numbers were drawn from a seed
 
     def module(self, name: str) -> Module:
         from .expansion import nodes_of

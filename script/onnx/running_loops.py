@@ -63,7 +63,9 @@ def running_loop(importer: Importer, node: Node) -> None:
         importer.values[graph.input[1].name] = GraphConst(constant(True, BOOL))
         for info, var in zip(graph.input[2:], carried, strict=False):
             importer.values[info.name] = var
+        importer.rounds.append(own[0])
         importer.nodes(graph.node)
+        importer.rounds.pop()
         found = [importer.tensor(one.name) for one in graph.output[: 1 + len(names)]]
         if node.dtype(found[0]) is not BOOL:
             raise node.wrong(f"its condition is {node.dtype(found[0])}, not bool")

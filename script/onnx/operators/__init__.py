@@ -13,6 +13,7 @@ from . import microsoft as _microsoft  # noqa: F401
 from . import microsoft_attention as _microsoft_attention  # noqa: F401
 from . import microsoft_integer as _microsoft_integer  # noqa: F401
 from . import nn as _nn  # noqa: F401
+from . import random as _random  # noqa: F401
 from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
 from . import signal as _signal  # noqa: F401

@@ -344,7 +344,8 @@ CASES: dict[str, list[C]] = {
 }  # fmt: skip
 # those whose results depend on integers that are known, and the constants, are tried in test_importer
 ELSEWHERE = {
-    "Constant", "ConstantOfShape", "CumProd", "DeformConv", "MelWeightMatrix", "Range", "SimplifiedLayerNormalization",
+    "Bernoulli", "Constant", "ConstantOfShape", "CumProd", "DeformConv", "MelWeightMatrix", "Multinomial", "RandomNormal",
+    "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "SimplifiedLayerNormalization",
 }  # fmt: skip
 
 
