@@ -74,6 +74,9 @@ def differ(a: Expr, b: Expr) -> bool:
     """Whether two dimensions are proved to differ."""
     if type(a) is Const and type(b) is Const:
         return a.value != b.value
+    for one, other in ((a, b), (b, a)):
+        if type(one) is Const and one.value < 0 and not_negative(other):
+            return True
     return a is not b and _analyzer(a, b).can_refute(OPS["equal"](a, b))
 
 
@@ -89,8 +92,19 @@ def broadcasts_to(a: Shape, b: Shape) -> bool:
 
 
 def not_negative(value: Expr, *, presburger: bool = False) -> bool:
-    """Whether a value made of dimensions is proved to be 0 or more; `presburger` arithmetic takes longer."""
-    return _analyzer(value, presburger=presburger).can_prove(OPS["greater_equal"](value, const(0, INT64)))
+    """Whether a value made of dimensions is proved to be 0 or more; `presburger` arithmetic takes longer.
+
+    Sums and products of what is 0 or more are so, too: as many elements as would overflow are in no tensor.
+    """
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if _analyzer(one, presburger=presburger).can_prove(OPS["greater_equal"](one, const(0, INT64))):
+            continue
+        if type(one) is not Call or one.op.name not in ("add", "mul"):
+            return False
+        waiting += one.args
+    return True
 
 
 def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:

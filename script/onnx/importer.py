@@ -359,7 +359,11 @@ class Importer:
         data = ints.array()
         if data is not None:
             return self.emit(GraphConst(constant(data)), name)
-        value = self.op("shape_to_tensor", self.emit(ShapeExpr(ints.values), "shape"))
+        below = [min(dims.number(one) or 0, 0) for one in ints.values]  # what stands for a size, and is none
+        sizes = (dims.dim(0) if less else one for less, one in zip(below, ints.values, strict=True))
+        value = self.op("shape_to_tensor", self.emit(ShapeExpr(tuple(sizes)), "shape"))
+        if any(below):
+            value = self.op("add", value, GraphConst(constant(below, "int64")))
         if ints.scalar:
             value = self.op("reshape", value, ())
         return value if str(ints.dtype) == "int64" else self.op("astype", value, str(ints.dtype))

@@ -346,3 +346,33 @@ def test_a_slice_of_one_column_goes_with_all_columns(op: str) -> None:
     given = model(nodes, {"x": (F, ["rows", "columns"])}, ["y"], {"zero": np.array([0]), "one": np.array([1])}, 17)
     for columns in (1, 4):
         compare(given, x=np.arange(2 * columns, dtype="float32").reshape(2, columns) - 3)
+
+
+def test_a_place_that_is_kept_where_sizes_are_products() -> None:
+    """`expand(b, -1, n * m)` as exporters write it: a size is -1 nowhere, were it a product of such as may be 0."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["small"], kernel_shape=[1, 1], strides=[2, 2]),
+        helper.make_node("Shape", ["small"], ["sizes"]),
+        *(helper.make_node("Gather", ["sizes", at], [name]) for name, at in (("rows", "two"), ("columns", "three"))),
+        helper.make_node("Mul", ["rows", "columns"], ["places"]),
+        helper.make_node("Concat", ["kept", "places"], ["wanted"], axis=0),
+        helper.make_node("Equal", ["wanted", "kept"], ["same"]),
+        helper.make_node("Where", ["same", "one", "wanted"], ["shape"]),
+        helper.make_node("Expand", ["w", "shape"], ["y"]),
+    ]
+    constants = {"kept": np.array([-1]), "one": np.array([1]), "two": np.array([2]), "three": np.array([3])}
+    inputs = {"x": (F, [1, 1, "h", "w"]), "w": (F, [3, 1])}
+    made = compare(
+        model(nodes, inputs, ["y"], constants), x=np.ones((1, 1, 5, 4), "float32"), w=np.ones((3, 1), "float32")
+    )
+    assert "match_cast" not in made.script()
+
+
+def test_a_number_below_0_beside_a_size_is_a_tensor() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["size"]),
+        helper.make_node("Concat", ["size", "kept"], ["both"], axis=0),
+        helper.make_node("Mul", ["both", "times"], ["y"]),
+    ]
+    inputs = {"x": (F, ["n"]), "times": (TensorProto.INT64, [1])}
+    compare(model(nodes, inputs, ["y"], {"kept": np.array([-1])}), x=np.ones(6, "float32"), times=np.array([3]))
