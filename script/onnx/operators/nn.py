@@ -259,15 +259,18 @@ def global_pool(node: Node) -> GraphExpr:
 
 
 @onnx_op("BatchNormalization")
-def batch_norm(node: Node) -> GraphExpr:
-    if node.attr("training_mode", 0):
-        raise node.wrong("training is not supported")
+def batch_norm(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
+    """By the moving mean and variance; in training by those of the batch, which move these."""
+    training = bool(node.attr("training_mode", 0))
     x, *given = node.tensors()
     shape, channels = node.shape(x), node.shape(given[0])
     if len(channels) == 1 and len(shape) > 1:
         x = node.checked(x, [shape[0], *channels, *shape[2:]])
-    found = node.op("nn.batch_norm", x, *given, axis=1, epsilon=float(node.attr("epsilon", 1e-5)), training=False)
-    return node.item(found, 0)
+    attrs = {"axis": 1, "epsilon": float(node.attr("epsilon", 1e-5)), "training": training}
+    if training:
+        attrs["momentum"] = 1 - float(node.attr("momentum", 0.9))  # of what is new, where the standard's is of what was
+    found = node.op("nn.batch_norm", x, *given, **attrs)
+    return tuple(node.item(found, at) for at in range(3)) if training else node.item(found, 0)
 
 
 @onnx_op("LayerNormalization")
