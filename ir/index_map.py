@@ -183,7 +183,10 @@ class IndexMap(Node, frozen=True, eq=False):
                 apart = not any(index is not param and uses(index, param) for index in self.indices)
                 dim = name(dim) if apart else rewrite(dim, {Call: call})
             named.append(dim)
-        return named, {var: size for size, var in names.items()}
+        computed: dict[Var, Expr] = {}
+        for size, var in names.items():  # a product may have another one for a factor, which was named before it
+            computed[var] = substitute(size, computed)
+        return named, computed
 
     def _names(self) -> list[str]:
         return [index.name if type(index) is Var else f"i{at}" for at, index in enumerate(self.indices)]

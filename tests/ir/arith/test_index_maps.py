@@ -13,6 +13,7 @@ from tirscript.ir import Expr, IndexMap, Var, const, dtype, get_op
 from tirscript.ir.arith.evaluate import evaluate
 from tirscript.ir.arith.presburger import MappedDomain
 from tirscript.ir.arith.presburger.digits import digit_ranges
+from tirscript.ir.rewrite import walk
 
 INT32, INT64 = dtype("int32"), dtype("int64")
 n = Var("n", INT64)
@@ -346,3 +347,15 @@ def test_products_of_sizes_stand_for_themselves() -> None:
     assert tiles.is_bijective([n, rounded])
     shape = tiles.map_shape([n, rounded])
     assert shape is not None and shape[0].script().strip() == "(n * m + 31) // 32"
+
+
+def test_sizes_that_are_products_of_products_have_no_names_of_their_own() -> None:
+    rows, columns, planes, index = (Var(name, INT64) for name in ("rows", "columns", "planes", "index"))
+    shape = (rows * columns * planes,)
+    blocks = IndexMap((index,), (index // 4, index % 4))
+    found = blocks.map_shape(shape)
+    back = blocks.non_surjective_inverse(shape)
+    assert found is not None and back is not None
+    inverse, free = back
+    known = {rows, columns, planes, *inverse.params}
+    assert {one for part in (*found, free, *inverse.indices) for one in walk(part) if type(one) is Var} <= known
