@@ -460,11 +460,10 @@ def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
         if isinstance(value, str):
             raise fail("T104", f"{what} is a string, but its place holds {to}")
         if isinstance(value, float) and not to.element.is_float:
-            raise fail(
-                "T110",
-                f"{what} is the float {value!r}, but its place holds {to}",
-                f'cast it: `T.cast({value!r}, "{to}")`',
-            )
+            least, most = to.element.int_range() if to.element.is_int else (1, 0)
+            whole = value.is_integer() and least <= value <= most
+            hint = f"write `{int(value)}`" if whole else f'cast it: `T.cast({value!r}, "{to}")`'
+            raise fail("T110", f"{what} is the float {value!r}, but its place holds {to}", hint)
         if isinstance(value, bool) and not to.element.is_bool:
             raise fail("T110", f"{what} is a bool, but its place holds {to}", "write 1 or 0")
         if to.is_vector:

@@ -15,7 +15,26 @@ from .tvm import DTYPES, OLDER_INTRINSICS
 
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(
-    ("np", "numpy", "math", "torch", "tl", "triton", "tvm", "jnp", "jax", "cupy", "random", "F", "nn", "numba", "nb")
+    (
+        *(
+            "np",
+            "numpy",
+            "math",
+            "torch",
+            "tl",
+            "triton",
+            "tvm",
+            "jnp",
+            "jax",
+            "lax",
+            "cupy",
+            "cp",
+            "random",
+            "F",
+            "nn",
+        ),
+        *("numba", "nb", "ti", "taichi", "tf", "scipy"),
+    )
 )
 
 
@@ -30,7 +49,8 @@ _MEMORY = 'memory is `C = T.alloc_buffer(shape, "float32")`; store its elements 
 _VALUE = "an element, such as `A[0]`, is a value already"
 _CAST = 'convert with `x.astype("float32")`'
 _BUFFER = 'a tensor is `T.Buffer((128, 128), "float32")`'
-_VIEW = "index it in another order, or view it: `C = A.view(4, 4)`"
+_VIEW = "index it in another order, or view it: `view = A.view(4, 4)`"
+_FLAT = "index it in another order, or view it: `view = A.view(-1)`"
 _THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`"
 
 _SORTED = "compare and exchange elements in loops"
@@ -49,6 +69,9 @@ ADVICE: dict[str, str] = {
     "arange": _LOOP,
     "prange": "`for i in T.parallel(n):`",
     "for_range": _LOOP,
+    "ndrange": "`for i, j in T.grid(4, 4):`",
+    **dict.fromkeys(("static", "static_range"), "`for i in T.unroll(4):`"),
+    "reversed": "`for i in range(n - 1, -1, -1):`",
     "vectorize": "`for i in T.vectorized(4):`",
     "unrolled": "`for i in T.unroll(4):`",
     "float": "`T.float32`, or another dtype with its width",
@@ -89,6 +112,19 @@ ADVICE: dict[str, str] = {
     "square": "`x * x`",
     "sqr": "`x * x`",
     "ln": "`T.log(x)`",
+    "gelu": "`0.5 * x * (1.0 + T.erf(x * 0.7071067811865476))`",
+    **dict.fromkeys(("silu", "swish"), "`x * T.sigmoid(x)`"),
+    "softplus": "`T.log1p(T.exp(x))`",
+    "softmax": "write the loops: the greatest of a row, the sum of `T.exp(x - top)`, the quotients by it",
+    "sign": "`T.Select(x > 0, 1, T.Select(x < 0, -1, 0))`",
+    "cbrt": "`T.copysign(T.pow(T.abs(x), 1.0 / 3.0), x)`",
+    "rint": "`T.nearbyint(x)`",
+    "fmin": "`T.min(x, y)`",
+    "indexdiv": "`x // y`",
+    "indexmod": "`x % y`",
+    "Assert": '`assert cond, "message"`, a statement of its own',
+    "any": "join the conditions with `or`",
+    "all": "join the conditions with `and`",
     "mod": "`x % y`, or `T.truncmod(x, y)`, whose sign is that of `x`",
     "erfc": "`1.0 - T.erf(x)`",
     **dict.fromkeys(("load", "Load"), "read an element by its index: `A[i]`"),
@@ -114,11 +150,11 @@ ADVICE: dict[str, str] = {
     "T": "index it the other way round: `B[j, i]`",
     "transpose": "index it the other way round: `B[j, i]`",
     "reshape": _VIEW,
-    "flatten": _VIEW,
-    "ravel": _VIEW,
-    "size": "multiply the dimensions: `A.shape[0] * A.shape[1]`",
+    "flatten": _FLAT,
+    "ravel": _FLAT,
     "clear": "store in a loop: `A[i] = 0.0`",
     "fill": "store in a loop: `A[i] = value`",
+    "at": "store the element: `A[i] = value`",
     "copy": "copy in a loop: `B[i] = A[i]`",
     "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",
     "len": "the extent of a dimension is `A.shape[0]`",
@@ -130,12 +166,17 @@ ADVICE: dict[str, str] = {
     "njit": _KERNEL,
     "jit": _KERNEL,
     "guvectorize": _KERNEL,
-    "cuda": 'a loop gives the numbers of threads: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
+    "cuda": (
+        'a loop gives the numbers of threads: `for i in T.thread_binding(n, thread="threadIdx.x"):`; '
+        'the memory that they share is `T.alloc_buffer(shape, dtype, scope="shared")`'
+    ),
     "placeholder": _BUFFER,
     "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
     "sort": _SORTED,
     "ptr": '`T.handle("float32")` is a typed pointer',
 }
+# which of them T has too, for something else: there it is no value
+_OTHERWISE = frozenset(("where",))
 AXIS_ADVICE = {"C": "scan", "O": "opaque", "reduction": "reduce", "parallel": "spatial"}
 # for functions of the user's own that do with values of the program what only kernels do
 ADVICE_IN_PYTHON = (
@@ -193,8 +234,8 @@ BUILTIN_ADVICE = {
     "range": "a loop runs then: `for i in range(n):`",
     "print": ADVICE["print"],
     **dict.fromkeys(("str", "repr", "ascii", "format"), "a text is made of what is known while parsing"),
-    "any": "join the conditions with `or`",
-    "all": "join the conditions with `and`",
+    "any": ADVICE["any"],
+    "all": ADVICE["all"],
     "pow": "`x ** 2.0`, or `T.pow(x, y)`",
     "divmod": "`x // y` and `x % y`",
     "isinstance": "the dtype of a value is known: `x.dtype`",
@@ -230,10 +271,10 @@ def advise(name: str, of: dict[str, Any], letter: str = "T", near: Iterable[str]
         for known, value in of.items()
         if not isinstance(value, Unsupported) and known not in TILE_NAMESPACES
     }
+    if name in _OTHERWISE or (name in ADVICE and name not in of):
+        return ADVICE[name]
     if name in of and not name.startswith("_"):
         return f"did you mean `{letter}.{name}`?"
-    if name in ADVICE:
-        return ADVICE[name]
     today = (DTYPES.get(name) or OLDER_INTRINSICS.get(name)) if letter == "T" else None
     if today is not None:
         return f"did you mean `T.{today}`?"
@@ -277,6 +318,15 @@ def element_of(buffer: Buffer) -> str:
     """An element of a buffer as a program writes it: `A[i, j]`."""
     index = ", ".join("ijkl"[: buffer.ndim]) if 0 < buffer.ndim < 5 else "..."
     return f"{buffer.name}[{index}]"
+
+
+def advise_member(buffer: Buffer, name: str) -> str | None:
+    """The way out for an attribute that no buffer has, in terms of this one."""
+    if name == "size":
+        sizes = [f"{buffer.name}.shape[{at}]" for at in range(buffer.ndim)] or ["1"]
+        return f"it has so many elements: `{' * '.join(sizes)}`"
+    hint = ADVICE.get(name)
+    return hint and hint.replace("A[i]", element_of(buffer)).replace("A.view", f"{buffer.name}.view")
 
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, Label
-from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.dtype import FLOAT32, scalar_names
 from tirscript.ir.effects import has_effect, reads_memory
 from tirscript.ir.expr import BufferData, BufferLoad, Expr, Var, access_dtype
 from tirscript.ir.node import recursion_room
@@ -232,6 +232,8 @@ class AssignLowering(ConstantLowering):
         owner = self.value(target.value)
         if isinstance(owner, Buffer):
             return owner
+        if isinstance(owner, BufferType):
+            raise self.without_memory(target.value)
         hint = "a buffer made with `T.alloc_buffer` can be written"
         message = "only elements of buffers can be assigned"
         if isinstance(owner, (list, tuple, dict)):
@@ -348,6 +350,7 @@ class AssignLowering(ConstantLowering):
             return
         if not isinstance(kind, TypeName):
             word = {int: "int32", float: "float32", bool: "bool"}.get(_plain_type(kind)) if callable(kind) else None
+            word = kind if isinstance(kind, str) and kind in scalar_names() else word
             raise self.fail(
                 "T041",
                 "the annotation of a variable is a dtype such as `T.float32`, or `T.let[...]`",

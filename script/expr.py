@@ -24,7 +24,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.op import OPS, Op, as_expr, build, unify
 from tirscript.ir.words import call_it, words
 
-from .advice import ADVICE, LIBRARIES, advise, advise_graph, element_hint
+from .advice import ADVICE, LIBRARIES, advise, advise_graph, advise_member, element_hint
 from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
@@ -254,7 +254,7 @@ class ExprLowering(ChoiceLowering):
         return self.fail("T104", f"the whole buffer `{buffer.name}` is not a value", node, hint=hint)
 
     def _library(self, node: ast.Attribute, owner: ast.Name) -> None:
-        """`np.exp`, `tl.load`, `tvm.tir.exp` in a text that knows no such library."""
+        """`np.exp`, `tl.load`, `jax.nn.relu` in a text that knows no such library."""
         if owner.id in LIBRARIES and self.lookup(owner.id) is _MISSING:
             raise self.fail(
                 "T010",
@@ -264,9 +264,12 @@ class ExprLowering(ChoiceLowering):
             )
 
     def _attribute(self, node: ast.Attribute) -> Any:
+        root = node.value
+        while type(root) is ast.Attribute:
+            root = root.value
+        if type(root) is ast.Name and root.id in LIBRARIES:
+            self._library(node, root)
         if type(node.value) is ast.Name:
-            if node.value.id in LIBRARIES:
-                self._library(node, node.value)
             owner = self.name_value(node.value)
             if owner is self.symbols.get(node.value.id) and node.attr not in ("dtype", "astype"):
                 # a dimension of the name T, or G, leaves the namespace its names
@@ -378,7 +381,7 @@ class ExprLowering(ChoiceLowering):
         if name not in _BUFFER_ATTRIBUTES:
             near = suggest(name, _BUFFER_ATTRIBUTES)
             hint = f"did you mean `{near}`?" if near else f"it has {', '.join(_BUFFER_ATTRIBUTES)}"
-            raise self.fail("T030", f"a buffer has no `{name}`", node, hint=ADVICE.get(name, hint))
+            raise self.fail("T030", f"a buffer has no `{name}`", node, hint=advise_member(buffer, name) or hint)
         if name == "data":
             return BufferData(buffer, span=self.span(node))
         if name in ("vload", "vstore", "view") or name in METHODS:

@@ -71,13 +71,7 @@ class PlainLowering(Context):
                 at_node = nodes[at] if nodes else node
                 raise self.fail("T104", f"{words(operand)} is not a value here", at_node, hint=hint)
             if isinstance(operand, BufferType):
-                raise self.fail(
-                    "T104",
-                    "`T.Buffer(...)` is the type of a parameter: it has no memory that could be used",
-                    nodes[at] if nodes else node,
-                    hint="`A = T.alloc_buffer(shape, dtype)` allocates memory, `T.decl_buffer(shape, dtype, data=p)` "
-                    "names some that is there",
-                )
+                raise self.without_memory(nodes[at] if nodes else node)
             if not self.trusted and not isinstance(operand, _PLAIN):
                 raise self.fail("T003", f"{words(operand)} takes no part in parse-time Python", node)
         try:
@@ -90,6 +84,16 @@ class PlainLowering(Context):
             raise
         except Exception as problem:
             raise self.raised(problem, node) from None
+
+    def without_memory(self, node: ast.expr) -> Abort:
+        """A `T.Buffer(...)` that is used as a buffer: what is to be raised."""
+        return self.fail(
+            "T104",
+            "`T.Buffer(...)` is the type of a parameter: it has no memory that could be used",
+            node,
+            hint="`A = T.alloc_buffer(shape, dtype)` allocates memory, `T.decl_buffer(shape, dtype, data=p)` "
+            "names some that is there",
+        )
 
     def raised(self, problem: Exception, node: ast.AST) -> Abort:
         """What the user's own Python raised while parsing: what is to be raised."""

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from helpers.script import HEADER, mistakes, one_mistake
+from helpers.script import HEADER, function, mistakes, one_mistake
 
 from tirscript import prim_func
 from tirscript.ir import DiagnosticError
@@ -504,3 +504,71 @@ def test_decorators_and_handles(text: str, code: str, hint: str) -> None:
         parse(text)
     first = caught.value.diagnostics[0]
     assert first.code == code and hint in (first.hint or "")
+
+
+# code over the buffers A and B, the help as it is written, and code that follows it
+FOLLOWED = [
+    ("A[0] = jnp.where(n > 0, 1.0, 2.0)", "`T.if_then_else(cond, a, b)`, or", "A[0] = T.if_then_else(n > 0, 1.0, 2.0)"),
+    ("A[0] = jax.nn.relu(A[1])", "`T.max(x, 0.0)`", "A[0] = T.max(A[1], 0.0)"),
+    ("A[0] = torch.nn.functional.sigmoid(A[1])", "did you mean `T.sigmoid`?", "A[0] = T.sigmoid(A[1])"),
+    (
+        "for i, j in ti.ndrange(4, 4):\n    A[i] = 0.0",
+        "`for i, j in T.grid(4, 4):`",
+        "for i, j in T.grid(4, 4):\n    pass",
+    ),
+    (
+        "for i in T.static(range(4)):\n    A[i] = 0.0",
+        "`for i in T.unroll(4):`",
+        "for i in T.unroll(4):\n    A[i] = 0.0",
+    ),
+    (
+        "for i in reversed(range(4)):\n    pass",
+        "`for i in range(n - 1, -1, -1):`",
+        "for i in range(n - 1, -1, -1):\n    pass",
+    ),
+    ("with T.Assert(n > 0, 'm'):\n    pass", '`assert cond, "message"`, a statement', 'assert n > 0, "m"'),
+    ("if T.all(n > 0, n < 4):\n    pass", "join the conditions with `and`", "if n > 0 and n < 4:\n    pass"),
+    (
+        "A[0] = T.gelu(A[1])",
+        "`0.5 * x * (1.0 + T.erf(x * 0.7071067811865476))`",
+        "A[0] = 0.5 * A[1] * (1.0 + T.erf(A[1] * 0.7071067811865476))",
+    ),
+    (
+        "A[0] = T.cbrt(A[1])",
+        "`T.copysign(T.pow(T.abs(x), 1.0 / 3.0), x)`",
+        "A[0] = T.copysign(T.pow(T.abs(A[1]), 1.0 / 3.0), A[1])",
+    ),
+    (
+        "A[0] = T.sign(A[1])",
+        "`T.Select(x > 0, 1, T.Select(x < 0, -1, 0))`",
+        "A[0] = T.Select(A[1] > 0, 1, T.Select(A[1] < 0, -1, 0))",
+    ),
+    (
+        "for i in range(A.size):\n    pass",
+        "it has so many elements: `A.shape[0]`",
+        "for i in range(A.shape[0]):\n    pass",
+    ),
+    (
+        "i = B.size",
+        "it has so many elements: `B.shape[0] * B.shape[1]`",
+        "for i in range(B.shape[0] * B.shape[1]):\n    pass",
+    ),
+    ("B.fill(0)", "store in a loop: `B[i, j] = value`", "for i, j in T.grid(4, 4):\n    B[i, j] = 0.0"),
+    ("C = A.at[0].set(1.0)", "store the element: `A[i] = value`", "A[0] = 1.0"),
+    ("C = B.flatten()", "`view = B.view(-1)`", "view = B.view(-1)"),
+    (
+        'C = T.Buffer((4,), "float32")\nC[0] = 1.0',
+        "allocates memory",
+        'C = T.alloc_buffer((4,), "float32")\nC[0] = 1.0',
+    ),
+    ("x: 'float32' = 0.0\nA[0] = x", "`x: T.float32`", "x: T.float32 = 0.0\nA[0] = x"),
+    ("x: T.int8 = 0\nx = 3.0", "write `3`", "x: T.int8 = 0\nx = 3"),
+    ("x: T.int8 = 0\nx = 300.0", 'cast it: `T.cast(300.0, "int8")`', 'x: T.int8 = 0\nx = T.cast(300.0, "int8")'),
+]
+
+
+@pytest.mark.parametrize(("code", "help", "fixed"), FOLLOWED)
+def test_what_the_help_says_is_read(code: str, help: str, fixed: str) -> None:
+    hint = one_mistake(code).hint
+    assert hint is not None and help in hint
+    function(fixed)
