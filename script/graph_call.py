@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.diagnostic import DiagnosticError, suggest
 from tirscript.ir.dtype import INT64, VOID, DType
 from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
@@ -39,6 +39,7 @@ from tirscript.ir.words import words
 
 from . import context
 from .advice import taken_in
+from .context import _MISSING, ModuleRef
 from .graph_expr import NUMBERS, GraphExprLowering, number_like
 from .graph_marks import Method, plain_value
 from .graph_names import GraphForm, TypeForm, TypeSpec
@@ -108,12 +109,27 @@ class GraphCallLowering(GraphExprLowering):
     def operator_call(self, entry: GraphOp, node: ast.Call) -> GraphExpr:
         """A call of an operator."""
         if entry.name.startswith("call_tir") and node.args:
-            self.callee = node.args[0]
+            self._callee_known(node.args[0])
         args, kwargs = self.with_index_map(entry, node)
         told = [kwargs[name] for name in TOLD_DTYPES if name in kwargs] if self.theirs else []
         void = any(one is VOID or (isinstance(one, str) and one == "void") for one in told)
         made = self.called_with(entry, args, kwargs, node)
         return made.replace(told_void=True) if void and type(made) is OpCall else made
+
+    def _callee_known(self, node: ast.expr) -> None:
+        """Refuse `f` and `cls.f` where neither is defined: what `G.call_tir` calls is a function of a module."""
+        self.callee = node
+        owner = node.value if type(node) is ast.Attribute else node
+        if type(owner) is not ast.Name or self.lookup(owner.id) is not _MISSING:
+            return
+        module: ModuleRef | None = getattr(self, "module", None)
+        if module is not None and (owner is not node or owner.id in module.functions):
+            return  # what stands in a module is told of by its own names
+        beside = {} if module is None else {name: f"{module.name}.{name}" for name in module.functions}
+        near = suggest(owner.id, beside) or suggest(owner.id, self.known_names())
+        name = node.attr if type(node) is ast.Attribute else owner.id
+        hint = f"did you mean `{beside.get(near, near)}`?" if near is not None else self.function_advice(name)
+        raise self.fail("T010", f"`{owner.id}` is not defined", owner, hint=hint)
 
     def called_with(self, entry: GraphOp, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> GraphExpr:
         """A call of an operator: values become leaves, attributes plain values, types types."""

@@ -54,7 +54,7 @@ from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
 from .graph_marks import Matched, Metadata, Method, is_leaf
-from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeSpec, UnsupportedForm
+from .graph_names import THEIR_FORMS, GraphForm, GraphNamespace, TypeForm, TypeSpec, UnsupportedForm
 from .known import Known
 from .namespace import TypeName
 from .plain import argument_place, refuse_depth
@@ -395,6 +395,9 @@ class GraphExprLowering(GraphLegacyLowering):
     def item_of(self, owner: Any, node: ast.Subscript) -> Any:
         if isinstance(owner, Metadata):
             return self.metadata_item(owner, node)
+        if type(owner) is TypeForm:
+            way = f"`G.{owner.name}({self.span(node.slice).text})`"
+            raise self.fail("T041", f"`G.{owner.name}` takes its arguments in round brackets", node, hint=way)
         if not isinstance(owner, GraphExpr):
             if isinstance(node.value, (ast.Tuple, ast.List)):
                 owner = self.step(owner, node.value)  # what is not taken is done as well

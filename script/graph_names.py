@@ -77,6 +77,9 @@ class TypeForm:
     def __call__(self, *args: Any, **kwargs: Any) -> TypeSpec:
         return TypeSpec(self.name, args, kwargs)
 
+    def __getitem__(self, item: Any) -> Any:
+        raise TypeError(f"`G.{self.name}` takes its arguments in round brackets: {self.__doc__}")
+
     def __repr__(self) -> str:
         return f"<G.{self.name}>"
 

@@ -76,7 +76,8 @@ class PythonCallLowering(SubscriptLowering):
         hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
         if hint is None:
             own = isinstance(node.func, ast.Name) and name not in BUILTINS
-            spelt = self.spelling(name)
+            of_several = _OF_SEVERAL.get(function) if isinstance(held, GraphExpr) and len(node.args) > 1 else None
+            spelt = self.spelling(of_several or name)
             hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
         if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
             hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
@@ -161,4 +162,5 @@ def _called(text: str) -> str:
 
 _SAFE = set(BUILTINS.values())
 _TEXTS = ("print", "str", "repr", "ascii", "format")  # what would show how a value is written, not what it is
+_OF_SEVERAL: dict[Any, str] = {min: "minimum", max: "maximum"}  # operators of graphs that take tensors one by one
 _EXPR_BUILTINS: dict[Any, str] = {min: "min", max: "max", sum: "add", BUILTINS["sum"]: "add", abs: "abs"}

@@ -13,7 +13,18 @@ from typing import Any, NoReturn
 from ..diagnostic import DiagnosticError
 from ..dtype import DType
 from ..expr import Const, Expr
-from ..graph import GraphType, ObjectType, OpCall, PrimType, ShapeType, StringValue, TensorType, TupleType
+from ..graph import (
+    GraphType,
+    GraphVar,
+    ObjectType,
+    OpCall,
+    PrimType,
+    ShapeType,
+    StringValue,
+    TensorType,
+    TupleExpr,
+    TupleType,
+)
 from ..op import fail, join
 from ..words import counted
 from . import dims
@@ -68,7 +79,7 @@ def as_tensor(call: OpCall, kind: GraphType, what: str, kinds: tuple[str, ...] =
         refuse(call, f"{what} is a tensor, not {describe(kind)}", _instead(kind), "T104")
     if kinds and kind.dtype is not None and kind.dtype.kind not in kinds:
         wanted = {FLOATS: "float32", BOOLS: "bool"}.get(kinds, "int64")
-        hint = f'convert it: `{what.strip("`")}.astype("{wanted}")`'
+        hint = f'convert it: `{_written(call, what)}.astype("{wanted}")`'
         refuse(call, f"{what} is a tensor of {_WORDS.get(kinds, 'other numbers')}, not of {kind.dtype}", hint, "T105")
     return kind
 
@@ -189,9 +200,22 @@ def common_dtype(call: OpCall, kinds: Sequence[TensorType], names: Sequence[str]
             continue
         if first is not None and kind.dtype is not first[0]:
             message = f"{first[1]} is of {first[0]} and {name} of {kind.dtype}"
-            refuse(call, message, f'convert one: `{name.strip("`")}.astype("{first[0]}")`', "T107")
+            refuse(call, message, f'convert one: `{_written(call, name)}.astype("{first[0]}")`', "T107")
         first = first or (kind.dtype, name)
     return first[0] if first is not None and all(kind.dtype is not None for kind in kinds) else None
+
+
+def _written(call: OpCall, name: str) -> str:
+    """How a program writes the argument that a message calls `name`: a variable by its own name."""
+    given = call.args
+    names = [f"`{one.name}`" for one in call.op.values]
+    other = name.strip("`")
+    if name not in names and type(given[0]) is TupleExpr:  # "field 1" of the tensors that are one argument
+        given = given[0].fields
+        names = [f"{name.split()[0]} {at}" for at in range(len(given))]
+        other = "it"
+    found = given[names.index(name)] if name in names[: len(given)] else None
+    return found.name if type(found) is GraphVar else other
 
 
 def compared_dtype(call: OpCall, kinds: Sequence[TensorType]) -> DType | None:

@@ -235,7 +235,10 @@ class GraphVerifier:
                     self.report("T207", f"a dimension is {dim.dtype}, not an integer", at)
                 elif type(dim) is Const and dim.value < 0 and id(dim) not in self.defined:
                     self.defined[id(dim)] = self.func  # told once
-                    self.report("T207", f"a dimension is {dim.value}", at)
+                    hint = "a dimension is 0 or more" + (
+                        "; one that is not known has a name" if dim.value == -1 else ""
+                    )
+                    self.report("T207", f"a dimension is {dim.value}", at, hint=hint)
 
     def type_of(self, value: GraphExpr, at: Any) -> GraphType | None:
         """The type of a value; what is wrong with it is reported."""

@@ -146,3 +146,67 @@ def test_a_wrong_type_of_the_result_is_underlined_where_it_stands() -> None:
         tirscript.parse(GRAPH.format(value="x").replace("):", f") -> {kind}:"))
     (one,) = caught.value.diagnostics
     assert (one.code, one.span.text) == ("T207", kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "fixed"),
+    [
+        ("max(x, 0.0)", "did you mean `G.maximum`?", "G.maximum(x, 0.0)"),  # `G.max(x, 0)` would reduce the axis 0
+        ("min(x, w)", "did you mean `G.minimum`?", "G.minimum(x, w)"),
+        ("max(x)", "did you mean `G.max`?", "G.max(x)"),
+        ("pow(x, 2)", "`x ** 2.0`, or `G.power(x, y)`", "x ** 2.0"),
+        ("x + i", '`i.astype("float32")`', 'x + i.astype("float32")'),
+        ("x + G.const([1, 2, 3, 4])", '`x2.astype("float32")`', 'x + G.const([1, 2, 3, 4]).astype("float32")'),
+        ("G.concat([x, i])", '`i.astype("float32")`', 'G.concat([x, i.astype("float32")])'),
+        ("G.exp(i)", '`i.astype("float32")`', 'G.exp(i.astype("float32"))'),
+        ("G.emit(x + x)", "bound by its assignment: `y = G.add(x, x)`", "G.add(x, x)"),
+        ("torch.nn.functional.relu(x)", "did you mean `G.nn.relu`?", "G.nn.relu(x)"),
+    ],
+)
+def test_what_the_help_says_is_read(value: str, hint: str, fixed: str) -> None:
+    text = GRAPH.replace("w: G", 'i: G.Tensor((2, 4), "int32"), w: G')
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text.format(value=value))
+    (one,) = caught.value.diagnostics
+    assert hint in str(one.hint)
+    tirscript.parse(text.format(value=fixed))
+
+
+@pytest.mark.parametrize("callee", ["foo", "cls.foo"])
+def test_a_callee_that_is_not_defined_is_no_function_of_t(callee: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(GRAPH.format(value=f"G.call_tir({callee}, (x,))"))
+    (one,) = caught.value.diagnostics
+    assert "stands in the same `@I.ir_module` and is called as `M.foo`" in str(one.hint)
+
+
+def test_a_misspelt_callee_is_sought_in_the_module() -> None:
+    text = (
+        "@I.ir_module\nclass M:\n    @T.prim_func\n    def add_one(A: T.Buffer((4,)), B: T.Buffer((4,))):\n"
+        "        B[0] = A[0]\n\n    @G.graph_func\n    def main(x: G.Tensor((4,), 'float32')):\n"
+        "        return G.call_tir(add_on, (x,))\n"
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text)
+    assert caught.value.diagnostics[0].hint == "did you mean `M.add_one`?"
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ('G.Tensor[(4, 8), "float32"]', '`G.Tensor((4, 8), "float32")`'),
+        ("torch.Tensor", 'a tensor is `G.Tensor((4, 4), "float32")`'),
+        ("G.Tensor((-1, 8))", "a dimension is 0 or more; one that is not known has a name"),
+    ],
+)
+def test_a_type_as_others_write_it(kind: str, hint: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(f"@G.graph_func\ndef f(x: {kind}):\n    return x\n")
+    assert caught.value.diagnostics[0].hint == hint
+
+
+def test_brackets_of_a_type_that_python_evaluates() -> None:
+    from tirscript.script import graph as G
+
+    with pytest.raises(TypeError, match=r"`G\.Tensor` takes its arguments in round brackets"):
+        G.Tensor[(4, 8), "float32"]
