@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, suggest
-from tirscript.ir.check import public
+from tirscript.ir.check import keywords_known, public
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.wellformed.fields import telling_unreadable
 
@@ -89,6 +89,7 @@ def _module(x: Module | GraphFunc) -> Module:
     return Module((x.replace(private=False),), name=x.name) if isinstance(x, GraphFunc) else x
 
 
+@keywords_known
 def jit(
     function: Any = None,
     *,

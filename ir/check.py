@@ -78,6 +78,24 @@ def public(function: F) -> F:
     return checked  # type: ignore[return-value]
 
 
+def keywords_known(function: F) -> F:
+    """Refuse a keyword that a public function does not take, with the nearest one that it does.
+
+    For functions that tell of wrong values themselves.
+    """
+    names: set[str] = set()
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            names.update(names or inspect.signature(function).parameters)
+            for name in kwargs.keys() - names:
+                _refuse_name(function, name)
+        return function(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
 def _plan(function: Callable[..., Any]) -> tuple[list[Test], dict[str, Test], dict[str, Any]]:
     """The tests of a function's arguments by position and by name, and its annotations."""
     hints = hints_of(function)
@@ -209,7 +227,8 @@ def _refuse_name(function: Callable[..., Any], name: str) -> None:
         return
     near = suggest(name, [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)])
     hint = f"; did you mean `{near}`?" if near is not None else ""
-    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}") from None
+    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    raise TypeError(f"{called}() got an unexpected keyword argument {name!r}{hint}") from None
 
 
 def named_parameters(function: Callable[..., Any]) -> list[str]:

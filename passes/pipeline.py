@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 
 from msgspec import Struct, structs
 
-from tirscript.ir.check import held_in
+from tirscript.ir.check import held_in, keywords_known
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
@@ -399,6 +399,7 @@ class PassContext:
     Raises DiagnosticError T404 for passes, options and levels that are not there.
     """
 
+    @keywords_known
     def __init__(
         self,
         instruments: Iterable[Instrument] = (),
@@ -408,8 +409,9 @@ class PassContext:
         opt_level: int = MOST,
         required: Iterable[str] = (),
     ) -> None:
-        if isinstance(instruments, Instrument):
-            hint = f"instruments=[{type(instruments).__name__}(...)]"
+        if isinstance(instruments, Instrument) or not isinstance(instruments, Iterable):
+            kind = instruments if isinstance(instruments, type) else type(instruments)
+            hint = f"instruments=[{kind.__name__}(...)]" if issubclass(kind, Instrument) else None
             raise DiagnosticError([error("T404", "instruments is a list of instruments", hint=hint)])
         self.instruments = tuple(instruments)
         for one in self.instruments:

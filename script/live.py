@@ -6,8 +6,8 @@ import sys
 from types import FrameType, FunctionType
 from typing import Any
 
-# modules whose functions decorate: what they decorate stands in the frame above theirs
-_OURS = (__name__, f"{__package__}.entry", "tirscript.backend.build")
+# modules whose functions decorate, or stand around those that do: what they decorate stands in the frame above theirs
+_OURS = (__name__, f"{__package__}.entry", "tirscript.backend.build", "tirscript.ir.check")
 
 
 def caller() -> FrameType | None:

@@ -8,6 +8,7 @@ import os
 import pickle
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typeguard
@@ -210,6 +211,19 @@ def test_one_instrument_is_no_list_of_them() -> None:
     with pytest.raises(DiagnosticError, match="instruments is a list of instruments") as info:
         PassContext(instruments=Timing())  # type: ignore[arg-type]
     assert info.value.diagnostics[0].hint == "instruments=[Timing(...)]"
+    with pytest.raises(DiagnosticError, match="instruments is a list of instruments") as info:
+        PassContext(instruments=Timing)  # type: ignore[arg-type]
+    assert info.value.diagnostics[0].hint == "instruments=[Timing(...)]"
+    with pytest.raises(DiagnosticError, match="instruments is a list of instruments"):
+        PassContext(instruments=print)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("given", "meant"), [("optlevel", "opt_level"), ("disabled_pass", "disabled")])
+def test_a_misspelt_word_of_a_context_is_told_with_the_right_one(given: str, meant: str) -> None:
+    message = rf"^PassContext\(\) got an unexpected keyword argument '{given}'; did you mean `{meant}`\?$"
+    words: dict[str, Any] = {given: 3}
+    with pytest.raises(TypeError, match=message):
+        PassContext(**words)
 
 
 def test_a_missing_step_is_named() -> None:

@@ -23,6 +23,13 @@ def twice(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
         B[i] = A[i] * 2.0
 
 
+def test_a_misspelt_option_is_told_with_the_right_one() -> None:
+    with pytest.raises(
+        TypeError, match=r"^jit\(\) got an unexpected keyword argument 'traget'; did you mean `target`\?$"
+    ):
+        tirscript.jit(traget="llvm")  # type: ignore[call-arg]
+
+
 def test_jit_builds_at_the_first_call() -> None:
     @tirscript.jit
     def inner(A: T.Buffer((4,), "int32"), by: T.int32):
