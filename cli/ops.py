@@ -130,15 +130,15 @@ def signature(entry: Any) -> str:
         names = [*_NAMES[:low], "..."]
     else:
         names = [name if at < low else f"{name}?" for at, name in enumerate(_NAMES[:high])]
-    if entry.dtype_arg == "first":
-        names.insert(0, "dtype")
-    elif entry.dtype_arg == "last":
-        names.append("dtype")
     if entry.symbol and len(names) == 2:
         return f"{names[0]} {entry.symbol} {names[1]}"
     if entry.symbol and len(names) == 1:
         return f"{entry.symbol}{' ' if entry.symbol.isalpha() else ''}{names[0]}"
-    return f"T.{entry.name}({', '.join(names)})"
+    if entry.dtype_arg == "first":
+        names.insert(0, "dtype")
+    elif entry.dtype_arg == "last":
+        names.append("dtype")
+    return f"T.{entry.name}({', '.join(entry.parameters or names)})"
 
 
 def rule(entry: Any) -> str:

@@ -329,7 +329,8 @@ def test_ops_lists_all() -> None:
     [
         ("T.exp", "T.exp(x) "),
         ("//", "x // y "),
-        ("if_then_else", "T.if_then_else(x, y, z) "),
+        ("if_then_else", "T.if_then_else(cond, t, f) "),
+        ("ldexp", "T.ldexp(x1, x2) "),  # as its description calls them
         ("logical_not", "not x "),
         ("call_extern", "T.call_extern(dtype, x, ...) "),
         ("cast", "T.cast(x, dtype) "),
