@@ -127,6 +127,8 @@ def command(
         return
     if len(files) != 2:
         raise click.UsageError(f"two files are compared, and {len(files)} {'is' if len(files) == 1 else 'are'} given")
+    if files == ("-", "-"):
+        raise click.UsageError("standard input is read once: one of the two is a file")
     try:
         if text:
             if paths or as_json:

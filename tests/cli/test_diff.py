@@ -54,6 +54,7 @@ def test_what_git_could_not_merge_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     refused = run("diff", "kernel.py")
     assert refused.exit_code == 2 and "two files are compared, and 1 is given" in refused.output
     assert "two files are compared, and 3 are given" in run("diff", "a.py", "b.py", "c.py").output
+    assert "standard input is read once" in run("diff", "-", "-").output
     assert "Missing argument 'OLD NEW'" in run("diff").output
 
 
