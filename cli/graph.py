@@ -23,7 +23,7 @@ _SHAPES = {"input": "ellipse", "output": "ellipse", "constant": "note", "if": "d
 
 
 @click.command(name="graph", epilog=EPILOG)
-@click.argument("file", type=FILE)
+@click.argument("file", type=FILE, metavar="FILE[:NAME]")
 @click.option("--dot", is_flag=True, help="As text for Graphviz (what it does without options).")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: nodes and edges of each graph function.")
 def command(file: str, dot: bool, as_json: bool) -> None:
