@@ -185,10 +185,9 @@ def _each(reader: Reader, name: str, value: Any, edit: Edit) -> list[Any]:
 def _plain(hint: Any, name: str, value: Any, edit: Edit) -> Any:
     if hint is Any or (isinstance(hint, type) and type(value) is hint) or fits(value, hint) is None:
         return value
-    several = not isinstance(value, (list, tuple)) and fits([value], hint) is None
-    edit.wrong(
-        f"`{name}` takes {in_words(hint)}, not {describe(value)}", hint=f"write `[{value!r}]`" if several else None
-    )
+    lists = () if isinstance(value, (list, tuple)) else ([None, value], [value])  # with None, the other is worked out
+    meant = next((each for each in lists if fits(each, hint) is None), None)
+    edit.wrong(f"`{name}` takes {in_words(hint)}, not {describe(value)}", hint=meant and f"write `{meant!r}`")
 
 
 def _block(name: str, value: Any, edit: Edit) -> Place:

@@ -52,7 +52,7 @@ def test_who_only_tries_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ("step", "message", "hint"),
     [
         (lambda sch: sch.split("i", factor=[None, 4]), "there is no argument `factor`", "did you mean `factors`?"),
-        (lambda sch: sch.split("i", 4), "`factors` takes a sequence", "write `[4]`"),
+        (lambda sch: sch.split("i", 4), "`factors` takes a sequence", "write `[None, 4]`"),
         (lambda sch: sch.reorder(sch.get_loops("copy")), "`loops` stands in brackets", "take them away"),
     ],
 )
