@@ -173,7 +173,7 @@ ADVICE: dict[str, str] = {
     "placeholder": _BUFFER,
     "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
     "sort": _SORTED,
-    "ptr": '`T.handle("float32")` is a typed pointer',
+    **dict.fromkeys(("ptr", "Pointer"), '`T.handle("float32")` is a typed pointer'),
 }
 # which of them T has too, for something else: there it is no value
 _OTHERWISE = frozenset(("where",))

@@ -73,7 +73,8 @@ class PlainLowering(Context):
             if isinstance(operand, BufferType):
                 raise self.without_memory(nodes[at] if nodes else node)
             if not self.trusted and not isinstance(operand, _PLAIN):
-                raise self.fail("T003", f"{words(operand)} takes no part in parse-time Python", node)
+                hint = self.builtin_advice("Tensor") if self.in_signature else None
+                raise self.fail("T003", f"{words(operand)} takes no part in parse-time Python", node, hint=hint)
         try:
             for operand in operands:
                 self.budget.made(operand)

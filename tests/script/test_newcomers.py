@@ -567,6 +567,17 @@ FOLLOWED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "help"),
+    [
+        ("list[float]", 'a tensor is `T.Buffer((128, 128), "float32")`'),
+        ("T.Pointer('float32')", '`T.handle("float32")` is a typed pointer'),
+    ],
+)
+def test_a_type_as_others_write_it(kind: str, help: str) -> None:
+    assert one_mistake("pass", f"A: {kind}").hint == help
+
+
 @pytest.mark.parametrize(("code", "help", "fixed"), FOLLOWED)
 def test_what_the_help_says_is_read(code: str, help: str, fixed: str) -> None:
     hint = one_mistake(code).hint
