@@ -187,7 +187,9 @@ def _plain(hint: Any, name: str, value: Any, edit: Edit) -> Any:
         return value
     lists = () if isinstance(value, (list, tuple)) else ([None, value], [value])  # with None, the other is worked out
     meant = next((each for each in lists if fits(each, hint) is None), None)
-    edit.wrong(f"`{name}` takes {in_words(hint)}, not {describe(value)}", hint=None if meant is None else f"write `{meant!r}`")
+    edit.wrong(
+        f"`{name}` takes {in_words(hint)}, not {describe(value)}", hint=None if meant is None else f"write `{meant!r}`"
+    )
 
 
 def _block(name: str, value: Any, edit: Edit) -> Place:

@@ -38,7 +38,7 @@ def dot_products(work: Work, nest: Nest) -> bool:
         # LLVM knows the instructions that widen, multiply and add
         sch.reorder(*[dim.loop for dim in nest.spatial], inner.loop)
         return one_by_one(work, name, inner.loop, nest.work)
-    size = next(size for size in LINES if lines.extent % size == 0)
+    size = next((size for size in LINES if lines.extent % size == 0), LINES[0])
     lanes = work.facts.lanes(nest.dtype.bits)
     others = [dim for dim in nest.spatial if dim is not lines]
     rows = [dim.loop for dim in others if dim.extent <= ROWS]
@@ -60,15 +60,22 @@ def dot_products(work: Work, nest: Nest) -> bool:
     sch.reorder(steps, *kept, lane)
     given = indices_of(len(nest.store.indices) + 1)
     sch.transform_layout(partial, ("write", 0), IndexMap(given, (*given[1:], given[0])))
-    sch.decompose_reduction(partial, steps)
-    for part in (f"{partial.name}_init", f"{partial.name}_update"):
-        *written, lane = sch.get_loops(part)[-1 - len(kept) :]
+    init, parts = sch.decompose_reduction(partial, steps), [steps]
+    if inner.extent % lanes:
+        parts = sch.loop_partition(steps, [inner.extent // lanes, None])
+    updates = [sch.get_child_blocks(part)[0] for part in parts]
+    for block in (init, *updates):
+        *written, lane = sch.get_loops(block)[-1 - len(kept) :]
         sch.vectorize(lane)
         for loop in written:
             sch.unroll(loop)
-    work.contract(f"{partial.name}_update")
+    for block in updates:
+        work.contract(block.name)
+    if lines.extent % size:
+        first, rest = sch.loop_partition(first, [lines.extent // size, None])
+        work.done |= {block.name for block in sch.get_child_blocks(rest)}
     work.parallel([*outer, first], nest.work)
-    work.done |= {name, partial.name, f"{partial.name}_init", f"{partial.name}_update"}
+    work.done |= {name, partial.name, init.name, *(block.name for block in updates)}
     return True
 
 
@@ -104,7 +111,7 @@ def lines_of(work: Work, nest: Nest) -> tuple[Dim, Dim | None] | None:
         return None
     (inner,) = nest.reduced
     lanes = work.facts.lanes(nest.dtype.bits)
-    if inner.extent < LONG * lanes or inner.extent % lanes:
+    if inner.extent < LONG * lanes:
         return None
     if any(stride_of(load, inner.var) != 1 for load in loads):
         return None
@@ -117,7 +124,7 @@ def lines_of(work: Work, nest: Nest) -> tuple[Dim, Dim | None] | None:
         for dim in yours:
             few *= dim.extent
         lines = max(mine, key=lambda dim: dim.extent, default=None)
-        if lines is None or all(lines.extent % size for size in LINES):
+        if lines is None:
             continue
         if few <= ROWS:
             return (lines, None) if lines.extent >= 2 * LINES[0] else None

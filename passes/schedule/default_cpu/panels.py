@@ -20,6 +20,9 @@ from .work import Work
 if TYPE_CHECKING:
     from .contraction import Roles
 
+# elements at most that are copied across the lines of a panel one after the other
+STRIP = 12
+
 
 def lines_last(work: Work, copy: BlockHandle, roles: Roles) -> bool:
     """Lay the copied operand out with its columns innermost, the reduction just outside of them; whether it was not."""
@@ -59,11 +62,18 @@ def in_squares(work: Work, copy: BlockHandle, width: int, panel: LoopHandle | No
     return copied_by_squares(work, copy)
 
 
-def by_lines(work: Work, copy: BlockHandle, roles: Roles, size: int) -> bool:
-    """Copy an operand that lies the other way round in strips of as many elements as a cache line has."""
+def by_lines(work: Work, copy: BlockHandle, roles: Roles, lanes: int) -> bool:
+    """Copy an operand that lies the other way round in strips of a few elements, as many as divide the line if some do.
+
+    A strip as long as a vector of 512 bits would be scattered. Where the last one is not whole, the copy is not found
+    to be a panel's own memory.
+    """
     loops = work.sch.get_loops(copy)
-    if roles.right.indices[-1] is not roles.reduced[-1].var or (work.extent(loops[-1]) or 0) < 2 * size:
+    extent = work.extent(loops[-1]) or 0
+    if roles.right.indices[-1] is not roles.reduced[-1].var or extent < 2 * lanes:
         return False
+    strips = range(min(lanes, STRIP), 3, -1)
+    size = next((size for size in strips if extent % size == 0), min(lanes, 8))
     line, strip = work.sch.split(loops[-1], [None, size])
     work.sch.reorder(line, loops[-2], strip)
     return True
