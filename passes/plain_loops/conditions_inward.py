@@ -25,6 +25,7 @@ from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from .choices_from_loops import chosen
+from .names_written_out import is_small
 
 # statements without names, or with those of values that read memory
 Inline = Callable[[tuple[Stmt, ...], bool], tuple[Stmt, ...]]
@@ -83,7 +84,12 @@ def _settled(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             while place < len(out) and type(out[place]) in (Bind, ScalarDecl) and not uses(out[place], stmt.buffer):
                 place += 1
             changed = chosen(out[place], {stmt.buffer}) if place < len(out) else None
-            if type(changed) is BufferStore and changed.buffer is stmt.buffer and changed.predicate is None:
+            if (
+                type(changed) is BufferStore
+                and changed.buffer is stmt.buffer
+                and changed.predicate is None
+                and is_small(stmt.value)  # what is chosen again and again would double each time
+            ):
                 value = _with(changed.value, stmt.buffer, stmt.value)
                 out[place] = stmt.replace(value=value)
                 del out[at]

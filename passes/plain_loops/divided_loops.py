@@ -175,7 +175,9 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
         if type(loop.stop) is Const:
             short = int(loop.stop.value) * store.buffer.dtype.bits < LINE
         along = 1 in strides and all(stride in (0, 1) for stride in strides)
-        if not short and (along or goes_along_fields(loads, loop.var)):
+        # lanes can take the loop around where none of what is read is a matter of both
+        both = not around or any(uses(load.indices, loop.var) and uses(load.indices, around[-1].var) for load in loads)
+        if not short and (along or (both and goes_along_fields(loads, loop.var))):
             return True
     return False
 
@@ -242,7 +244,10 @@ def _reads(reader: BufferStore, writer: BufferStore) -> bool:
 
 def _always_apart(load: BufferLoad, store: BufferStore) -> bool:
     pairs = zip(load.indices, store.indices, strict=False)
-    return any(type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs)
+    # by strides, other indices may be the same element
+    return store.buffer.strides is None and any(
+        type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs
+    )
 
 
 __all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers", "totals_of_variables"]

@@ -7,6 +7,7 @@ before:                                            after:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Set
 from typing import Any
 
@@ -50,7 +51,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
             if only_plain and reads_memory(value) and not (elements and _is_element(value, assigned)):
                 out.append(stmt.replace(value=value))
                 continue
-            if sum(1 for _ in walk(value)) > LARGEST or named.dtype.is_handle:
+            if not is_small(value) or named.dtype.is_handle:
                 raise Refused
             if any(type(node) is Call and node.op.effect != "pure" for node in walk(value)):
                 raise Refused
@@ -63,6 +64,11 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
                 raise Refused  # a value that was taken before would be read after
         out.append(use(stmt))
     return tuple(out)
+
+
+def is_small(value: Expr) -> bool:
+    """Whether a value may be written out where it is used."""
+    return next(itertools.islice(walk(value), LARGEST, None), None) is None
 
 
 def _stores_last(stmt: Stmt) -> bool:
@@ -79,4 +85,4 @@ def _is_element(value: Expr, assigned: Set[Buffer]) -> bool:
     return value.predicate is None and not any(map(reads_memory, value.indices))
 
 
-__all__ = ["Refused", "written_out"]
+__all__ = ["Refused", "is_small", "written_out"]

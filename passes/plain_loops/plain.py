@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import Call, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
 
-from ..statements import reads_memory
+from ..access import constant_extent
+from ..simplify import simplified
+from ..statements import keep_comments, reads_memory
 
 
 def in_plain_loops(body: tuple[Stmt, ...], rules: Mapping[type, Callable[[Any], Any]]) -> tuple[Stmt, ...]:
@@ -36,6 +39,22 @@ def allocated_before(func: PrimFunc, body: Sequence[Stmt]) -> PrimFunc:
     return func.replace(body=(*rest[:at], *new, *rest[at:]))
 
 
+def iterations(loop: For, most: int, longest: int) -> tuple[Stmt, ...] | None:
+    """The iterations of a loop one after the other; None where these are not `most` at most, with `longest` nodes in
+    all, or a statement leaves the loop."""
+    start, stop = simplified(loop.start), simplified(loop.stop)
+    extent = constant_extent(loop.replace(start=start, stop=stop))
+    if extent is None or extent > most or loop.step is not None or loop.annotations or leaves_loop(loop.body):
+        return None
+    if loop.kind not in ("serial", "unroll") or extent * sum(1 for _ in walk(loop.body)) > longest:
+        return None
+    out: list[Stmt] = []
+    for at in range(extent):
+        body = substitute(loop.body, {loop.var: simplified(start + at)})
+        out += [stmt.replace(trivia=None) for stmt in refresh(body)] if at else body
+    return keep_comments(loop, tuple(out))
+
+
 def conjuncts(condition: Expr) -> list[Expr]:
     """What is asked one after the other, all of which must hold."""
     if type(condition) is Call and condition.op is OPS["logical_and"]:
@@ -57,4 +76,4 @@ def _is_inside(analyzer: Analyzer, index: Expr, dim: Expr) -> bool:
     return index.dtype is dim.dtype and analyzer.can_prove(get_op("less")(index, dim))
 
 
-__all__ = ["allocated_before", "conjuncts", "in_plain_loops", "is_there"]
+__all__ = ["allocated_before", "conjuncts", "in_plain_loops", "is_there", "iterations"]

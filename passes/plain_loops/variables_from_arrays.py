@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const
-from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.expr import BufferLoad, Call, Const
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, If, ScalarDecl, Stmt
 
-from ..access import constant_extent
 from ..simplify import simplified
+from .plain import iterations
 
 # elements of such an array, and nodes of an iteration with its loops written out
 ELEMENTS, LONGEST = 16, 3000
@@ -97,7 +98,8 @@ def _in_variables(loop: For, buffer: Buffer) -> For:
     if sum(1 for _ in walk(body)) > LONGEST:
         raise _Refuse
     accesses = list(_accesses(body, buffer))
-    if len(accesses) != sum(1 for node in walk(body) if node is buffer):
+    addressed = any(type(node) is Call and node.op is OPS["address_of"] and uses(node, buffer) for node in walk(body))
+    if addressed or len(accesses) != sum(1 for node in walk(body) if node is buffer):
         raise _Refuse
     names: dict[tuple[int, ...], Buffer] = {}
     out: list[Stmt] = []
@@ -132,15 +134,10 @@ def _written_out(stmt: Stmt, buffer: Buffer) -> tuple[Stmt, ...]:
         return (stmt,)
     if not _chooses(stmt, buffer):
         return (stmt.replace(body=tuple([part for one in stmt.body for part in _written_out(one, buffer)])),)
-    stmt = stmt.replace(start=simplified(stmt.start), stop=simplified(stmt.stop))
-    extent = constant_extent(stmt)
-    if extent is None or extent > ELEMENTS or stmt.kind not in ("serial", "unroll") or stmt.step is not None:
+    steps = iterations(stmt, ELEMENTS, LONGEST)
+    if steps is None:
         raise _Refuse
-    if extent * sum(1 for _ in walk(stmt.body)) > LONGEST:
-        raise _Refuse
-    steps = [simplified(stmt.start + step) for step in range(extent)]
-    bodies = [refresh(substitute(stmt.body, {stmt.var: step})) for step in steps]
-    return tuple(part for body in bodies for one in body for part in _written_out(one, buffer))
+    return tuple(part for one in steps for part in _written_out(one, buffer))
 
 
 def _chooses(loop: For, buffer: Buffer) -> bool:

@@ -600,9 +600,9 @@ class Schedule:
                                                            with T.block("C_own"):
                                                                C[v0] = C_own[v0]
 
-        A choice in each term that the axes of the reduction have no part in, `T.Select(vi < n, A[vi, vk], -0.0)`, is made
-        once for the result instead. The results are the same bits. Refused where the result is not indexed by each of the
-        block's spatial axes, to which a number may be added.
+        A choice in each term of a sum that the axes of the reduction have no part in, `T.Select(vi < n, A[vi, vk], -0.0)`,
+        is made once for the result instead. The results are the same bits. Refused where the result is not indexed by each
+        of the block's spatial axes, to which a number may be added.
         """
 
     def reindex(self, block: BlockHandle | str, buffer: tuple[str, int | str] | str) -> BlockHandle:

@@ -112,6 +112,32 @@ for i in range(20):
     B[i] = d[0]
 B[0] = d[0]
 """,
+    "a loop that is left": """
+d = T.alloc_buffer((3,), "int32")
+for i in range(20):
+    d[0] = 0
+    d[1] = 0
+    d[2] = 0
+    for c in range(3):
+        if P[i, c] > 2:
+            break
+        d[c] = P[i, c]
+    B[i] = d[0] + d[2]
+""",
+    "a loop that goes back": """
+d = T.alloc_buffer((3,), "int32")
+for i in range(20):
+    for c in range(2, -1, -1):
+        d[c] = P[i, c]
+    B[i] = d[0] + d[2]
+""",
+    "its address": """
+d = T.alloc_buffer((3,), "int32")
+for i in range(20):
+    for c in range(3):
+        d[c] = P[i, c]
+    B[i] = T.call_extern("int32", "memcmp", T.address_of(d[0]), T.address_of(P[i, 0]), T.int64(12))
+""",
     "blocks": """
 d = T.alloc_buffer((2,), "int32")
 for i in range(20):

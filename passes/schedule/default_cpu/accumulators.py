@@ -12,70 +12,73 @@ before:                                            after:
                                                            F[i, 0] = total
 
 A place is no other iteration's where all that the loop does with the memory is at the same index of a dimension that
-steps along with it: so it may be stored where a condition would not have stored it.
+steps along with it. If it is also proved to be in the buffer, it may be read and stored where a condition would not.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Const, Expr
-from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.op import OPS
+from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
-from ...simplify import simplified
+from ...plain_loops.plain import is_there, iterations
 from .nests import stride_of
 from .records import LONG
 
-# fields of a record that a loop of its own goes through
-FIELDS = 8
+# fields of a record that a loop of its own goes through, and nodes of it when it is written out
+FIELDS, LONGEST = 8, 1000
 
 _PLAIN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 Access = BufferLoad | BufferStore
 
 
-def with_accumulators(loop: For) -> For:
-    """A loop with variables for the fields that its inner loops change, and those of the loops inside of it; itself
-    where there are none."""
+def with_accumulators(loop: For, known: Analyzer) -> For:
+    """A loop, in which `known` holds, with variables for the fields that its inner loops change; itself where there are
+    none."""
+    if any(type(node) is Call and node.op is OPS["address_of"] for node in walk(loop)):
+        return loop
+    written = loop.replace(body=_fields_written_out(loop))
     body: list[Stmt] = []
-    for stmt in _fields_written_out(loop, loop.body):
-        body += _kept(stmt, loop) if type(stmt) is For else (stmt,)
-    body = [with_accumulators(stmt) if type(stmt) is For else stmt for stmt in body]
+    for stmt in written.body:
+        body += _kept(stmt, written, known) if type(stmt) is For else (stmt,)
     same = len(body) == len(loop.body) and all(a is b for a, b in zip(body, loop.body, strict=True))
     return loop if same else loop.replace(body=tuple(body))
 
 
-def _fields_written_out(loop: For, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Statements in a loop whose loops through the fields of its records are written out."""
+def _fields_written_out(loop: For) -> tuple[Stmt, ...]:
+    """The statements of a loop, whose loops through the fields of its records are written out."""
 
     def visit(inner: For) -> Any:
-        extent, nodes = constant_extent(inner), list(walk(inner.body))
-        if extent is None or extent > FIELDS or any(type(node) is For or type(node) is ScalarDecl for node in nodes):
+        nodes = list(walk(inner.body))
+        if any(type(node) is For or type(node) is ScalarDecl for node in nodes):
             return inner
         if not any(_is_across(node, loop) and uses(node, inner.var) for node in nodes):
             return inner
-        steps = [simplified(inner.start + step) for step in range(extent)]
-        return tuple(part for step in steps for part in refresh(substitute(inner.body, {inner.var: step})))
+        return iterations(inner, FIELDS, LONGEST) or inner
 
-    found: tuple[Stmt, ...] = rewrite(body, {For: visit})
+    found: tuple[Stmt, ...] = rewrite(loop.body, {For: visit})
     return found
 
 
-def _kept(inner: For, loop: For) -> tuple[Stmt, ...]:
+def _kept(inner: For, loop: For, known: Analyzer) -> tuple[Stmt, ...]:
     """An inner loop with variables for the fields of `loop` that it changes."""
     extent, nodes = constant_extent(inner), list(walk(inner.body))
-    if extent is not None and extent < LONG:
+    if (extent is not None and extent < LONG) or inner.step is not None or leaves_loop(inner.body):
         return (inner,)
-    if leaves_loop(inner.body) or any(isinstance(node, Stmt) and type(node) not in _PLAIN for node in nodes):
+    if any(isinstance(node, Stmt) and type(node) not in _PLAIN for node in nodes):
         return (inner,)
     accesses = [node for node in walk(loop.body) if type(node) in (BufferLoad, BufferStore)]
+    inside = {id(node) for node in nodes}
     places: list[tuple[BufferLoad, Buffer]] = []
     for node in nodes:
         if (
@@ -84,7 +87,7 @@ def _kept(inner: For, loop: For) -> tuple[Stmt, ...]:
             or any(_same(node, place) for place, _ in places)
         ):
             continue
-        if _stays(node, loop, inner, accesses):
+        if is_there(known, node.indices, node.buffer.shape) and _stays(node, loop, inside, accesses):
             buffer = Buffer(f"{node.buffer.name.lower()}_{len(places)}", (), node.buffer.dtype, scope="scalar")
             places.append((BufferLoad(node.buffer, node.indices), buffer))
     if not places:
@@ -96,11 +99,11 @@ def _kept(inner: For, loop: For) -> tuple[Stmt, ...]:
 
     changed = rewrite(inner, {BufferLoad: moved, BufferStore: moved})
     before = [ScalarDecl(variable, place, span=inner.span) for place, variable in places]
-    behind = [BufferStore(place.buffer, place.indices, BufferLoad(variable, ())) for place, variable in places]
-    made = (*before, changed, *behind)
-    if extent is None:  # without iterations, there need not be such elements
-        return (If(get_op("less")(inner.start, inner.stop), made, ()),)
-    return made
+    behind = [
+        BufferStore(place.buffer, place.indices, BufferLoad(variable, ()), span=inner.span)
+        for place, variable in places
+    ]
+    return (*before, changed, *behind)
 
 
 def _is_across(node: Any, loop: For) -> bool:
@@ -108,16 +111,18 @@ def _is_across(node: Any, loop: For) -> bool:
     return type(node) in (BufferLoad, BufferStore) and bool(node.indices) and stride_of(node, loop.var) not in (0, 1)
 
 
-def _stays(store: BufferStore, loop: For, inner: For, accesses: list[Any]) -> bool:
+def _stays(store: BufferStore, loop: For, inside: set[int], accesses: list[Any]) -> bool:
     """Whether a store in an inner loop is to one element in each iteration of the loop, of no other iteration, and
-    whatever else the inner loop does with the buffer is to this one or to others."""
-    if store.predicate is not None or store.buffer.dtype.is_vector or not _is_fixed(store, loop):
+    whatever else the inner loop, whose nodes are `inside`, does with the buffer is to this one or to others."""
+    buffer = store.buffer
+    if store.predicate is not None or buffer.dtype.is_vector or buffer.strides is not None:
+        return False
+    if not _is_fixed(store, loop):
         return False
     own = [at for at, index in enumerate(store.indices) if linear(index).terms.keys() == {loop.var}]
     mine: list[Access] = [node for node in accesses if node.buffer is store.buffer]
     if not own or not all(any(_equal(node.indices[at], store.indices[at]) for at in own) for node in mine):
         return False
-    inside = {id(node) for node in walk(inner.body)}
     return all(
         node.predicate is None and (_same(node, store) or _differs(node, store)) for node in mine if id(node) in inside
     )

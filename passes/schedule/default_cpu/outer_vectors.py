@@ -44,7 +44,7 @@ from .accumulators import with_accumulators
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits, written_out
 from .nests import UNKNOWN, heavy, step_of, stride_of
-from .records import flattened, is_field, with_fields
+from .records import Records, flattened, with_fields
 from .work import PARALLEL_WORK
 
 # as many lanes as T.vectorized makes at once
@@ -71,7 +71,8 @@ def outer_vectors(
     variables = variables_from_buffers(func.body)
     small = variables_from_arrays(variables)
     if small is not variables:
-        body = _vectors_of(func.replace(body=small), facts, schedule)
+        # loops written out are too long to be scheduled
+        body = _vectors_of(func.replace(body=small), facts, None)
         if _has_vectors(body):
             return func.replace(body=body)
     body = _vectors_of(func.replace(body=variables), facts, schedule)
@@ -86,7 +87,7 @@ def _vectors_of(
     outer = _Outer(func, facts, schedule)
     for stmt in func.body:
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
-            body += outer.either(stmt)
+            body += outer.made(stmt)
         else:
             body.append(stmt)
     same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
@@ -111,14 +112,6 @@ class _Outer:
         if self.views:
             self.schedule = None  # one memory under several names
 
-    def either(self, stmt: For) -> tuple[Stmt, ...]:
-        """A nest with vectors where there may be, and with variables for what it changes where these need that."""
-        kept = stmt if self.views or may_overlap(self.func) else with_accumulators(stmt)
-        made = self.made(kept) if kept is not stmt else ()
-        if _has_vectors(made):
-            return made
-        return self.made(stmt)
-
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement with vectors where there may be."""
         if type(stmt) is If:
@@ -126,6 +119,9 @@ class _Outer:
             return (stmt if then is stmt.then and orelse is stmt.orelse else stmt.replace(then=then, orelse=orelse),)
         if type(stmt) is not For:
             return (stmt,)
+        found = self.keeping(stmt)
+        if found is not None:
+            return found
         inner = [node for node in walk(stmt) if type(node) is For and self.gains(node)]
         if not any(type(node) is For for node in walk(stmt.body)):
             return (stmt,)
@@ -150,6 +146,13 @@ class _Outer:
         if body is stmt.body:
             return (stmt,)
         return (stmt.replace(body=body, kind="parallel" if parallel else stmt.kind),)
+
+    def keeping(self, loop: For) -> tuple[Stmt, ...] | None:
+        """A loop over records as one over vectors that keep what inner loops change; None where there is none."""
+        kept = loop if self.views or may_overlap(self.func) else with_accumulators(loop, self.known(loop))
+        if kept is loop or not self.gains(kept) or not self.independent(loop):
+            return None
+        return self.vectors(kept)
 
     def each(self, stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         made = [self.made(stmt) for stmt in stmts]
@@ -214,8 +217,7 @@ class _Outer:
         across = [node for node in found if node.indices and stride_of(node, loop.var) not in (0, 1)]
         if across and self.views:
             return False
-        known = self.known(loop) if across else Analyzer()
-        if not all(is_field(node, loop, known) for node in across):
+        if across and not all(map(Records(loop, self.known(loop)).has, across)):
             return False
         if not any(uses(node.indices, loop.var) for node in found):
             return False

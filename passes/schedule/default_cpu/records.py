@@ -13,14 +13,16 @@ before:                                            after:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import children, defined_by, rewrite, uses, walk
+from tirscript.ir.rewrite import children, defined_by, free_vars, rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, ScalarDecl, Stmt
 
 from ...access import constant_extent
@@ -36,40 +38,57 @@ LONG = 16
 _LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
-def is_field(access: BufferLoad | BufferStore, loop: For, known: Analyzer) -> bool:
-    """Whether each iteration of a loop, in which `known` holds, needs an access across memory once, for all of the long
-    loops inside of it, and may do it before them."""
-    inner = [node for node in walk(loop.body) if type(node) is For]
-    if any(map(reads_memory, access.indices)) or any(uses(access.indices, one.var) for one in inner):
-        return False
-    if any((extent := constant_extent(one)) is not None and extent < LONG for one in inner):
-        return False
-    if not any(node is access for one in inner for node in walk(one.body)):
-        return True
-    stored = any(type(node) is BufferStore and node.buffer is access.buffer for node in walk(loop.body))
-    if type(access) is not BufferLoad or access.predicate is not None or stored:
-        return False
-    free = not any(uses(access.indices, name) for node in walk(loop.body) for name in defined_by(node))
-    return free and (
-        any(node is access for node in _always(loop.body)) or is_there(known, access.indices, access.buffer.shape)
-    )
+class Records:
+    """A loop over records, in which `known` holds: which accesses across memory each of its iterations needs once."""
+
+    def __init__(self, loop: For, known: Analyzer) -> None:
+        self.loop, self.known = loop, known
+        nodes = list(walk(loop.body))
+        self.inner = [node for node in nodes if type(node) is For]
+        extents = [constant_extent(one) for one in self.inner]
+        self.long = all(extent is None or extent >= LONG for extent in extents)
+        self.steps = {one.var for one in self.inner}
+        self.inside = {id(node) for one in self.inner for node in walk(one.body)}
+        self.stored = {node.buffer for node in nodes if type(node) is BufferStore}
+        self.defined = {name for node in nodes for name in defined_by(node)}
+
+    @cached_property
+    def always(self) -> set[int]:
+        """The loads that each iteration is sure to do."""
+        return {id(load) for load in _always(self.loop.body)}
+
+    def has(self, access: BufferLoad | BufferStore) -> bool:
+        """Whether an access is needed once, for all of the long loops inside, and may be done before them."""
+        used = set(free_vars(access.indices))
+        if any(map(reads_memory, access.indices)) or not self.steps.isdisjoint(used) or not self.long:
+            return False
+        if id(access) not in self.inside:
+            return True
+        if type(access) is not BufferLoad or access.predicate is not None or access.buffer in self.stored:
+            return False
+        there = id(access) in self.always or is_there(self.known, access.indices, access.buffer.shape)
+        return self.defined.isdisjoint(used) and there
 
 
 def with_fields(loop: For, known: Analyzer) -> tuple[For, int]:
     """A loop, in which `known` holds, that reads each field that its inner loops use before them, and how many."""
-    loads = [node for one in walk(loop.body) if type(one) is For for node in walk(one.body) if type(node) is BufferLoad]
-    names: dict[str, Bind] = {}
+    records = Records(loop, known)
+    names: list[tuple[BufferLoad, Bind]] = []
     taken: dict[int, Var] = {}
-    for load in loads:
-        if id(load) not in taken and stride_of(load, loop.var) not in (0, 1) and is_field(load, loop, known):
-            text = load.script()
-            if text not in names:
-                names[text] = Bind(Var(load.buffer.name.lower(), load.dtype), load)
-            taken[id(load)] = names[text].var
+    for load in walk(loop.body):
+        if type(load) is not BufferLoad or id(load) not in records.inside or id(load) in taken:
+            continue
+        if stride_of(load, loop.var) in (0, 1) or not records.has(load):
+            continue
+        found = next((name for one, name in names if structural_equal(one, load, map_free_vars=False)), None)
+        if found is None:
+            found = Bind(Var(load.buffer.name.lower(), load.dtype), load)
+            names.append((load, found))
+        taken[id(load)] = found.var
     if not taken:
         return loop, 0
     body = rewrite(loop.body, {BufferLoad: lambda load: taken.get(id(load), load)})
-    return loop.replace(body=(*names.values(), *body)), len(names)
+    return loop.replace(body=(*(name for _, name in names), *body)), len(names)
 
 
 def flattened(loop: For) -> For:
@@ -115,4 +134,4 @@ def _evaluated(expr: Expr | None) -> Iterator[BufferLoad]:
             todo += children(node)
 
 
-__all__ = ["flattened", "is_field", "with_fields"]
+__all__ = ["Records", "flattened", "with_fields"]

@@ -117,10 +117,21 @@ def line_of(work: Work, nest: Nest) -> Dim | None:
     one = work.facts.lanes(nest.dtype.bits)
     strides = {id(dim): [_step(load, dim, one) for load in nest.loads()] for dim in nest.reduced}
     inner = next((dim for dim in nest.reduced if 1 in strides[id(dim)] and {0, 1}.issuperset(strides[id(dim)])), None)
-    inner = inner or next((dim for dim in nest.reduced if goes_along_fields(nest.loads(), dim.var)), None)
+    if inner is None:
+        inner = next((dim for dim in nest.reduced if _goes_along_fields(nest, dim)), None)
     if inner is None:
         return None
     return inner if _vector_for(work, nest, inner) else None
+
+
+def _goes_along_fields(nest: Nest, dim: Dim) -> bool:
+    """Whether lanes take a dimension along fields of small records: not where they can take the results, as nothing
+    that is read is a matter of both."""
+    both = any(
+        uses(load.indices, dim.var) and any(uses(load.indices, one.var) for one in nest.spatial)
+        for load in nest.loads()
+    )
+    return (both or not nest.spatial) and goes_along_fields(nest.loads(), dim.var)
 
 
 def _step(load: BufferLoad, dim: Dim, lanes: int) -> int | None:

@@ -35,9 +35,9 @@ def reduce_apart(edit: Edit, block: BlockAt) -> Place:
                                                        with T.block("C_own"):
                                                            C[v0] = C_own[v0]
 
-    A choice in each term that the axes of the reduction have no part in, `T.Select(vi < n, A[vi, vk], -0.0)`, is made
-    once for the result instead. The results are the same bits. Refused where the result is not indexed by each of the
-    block's spatial axes, to which a number may be added.
+    A choice in each term of a sum that the axes of the reduction have no part in, `T.Select(vi < n, A[vi, vk], -0.0)`,
+    is made once for the result instead. The results are the same bits. Refused where the result is not indexed by each
+    of the block's spatial axes, to which a number may be added.
     """
     stmt: Block = block.stmt
     update = only_update(edit, block)
@@ -86,8 +86,8 @@ def _chosen(update: Update, reduced: list[Axis]) -> tuple[Expr | None, Expr]:
     """The condition without which all terms of an update leave the result as it is, None where there is none, and the
     terms with it."""
     value = update.value
-    if type(value) is not Call or value.op is not OPS["Select"]:
-        return None, value
+    if type(value) is not Call or value.op is not OPS["Select"] or update.op is not OPS["add"]:
+        return None, value  # of nan and -inf a maximum may keep either
     condition, term, other = value.args
     steady = not any(uses(condition, axis.var) for axis in reduced) and not reads_memory(condition)
     nothing = neutral(update.op, value.dtype)

@@ -15,7 +15,7 @@ from tirscript.ir import AllocBuffer, Attrs, DiagnosticError, For, PrimFunc, str
 from tirscript.passes import DEFAULT_LOWERING, get_pass
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.schedule import Schedule, Trace
-from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, rules, tidied
+from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, rules, scheduled, tidied
 from tirscript.passes.schedule.default_cpu.work import Work
 from tirscript.script import parse
 from tirscript.script import tir as T
@@ -573,3 +573,21 @@ def main(A: T.Buffer((40, 40)), B: T.Buffer((40,))):
 """)
     assert isinstance(func, PrimFunc)
     assert_same_result(func, default_schedule(func, WIDE).func, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("target", ["total", "B[i]"])
+def test_many_conditions_one_after_the_other_are_no_obstacle(target: str) -> None:
+    """Written out as choices, each would hold the one before twice."""
+    lines = "\n".join(
+        f"        if A[i, {k}] > 0.5:\n            {target} = {target} * 0.5 - A[i, {k}]" for k in range(30)
+    )
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 30)), B: T.Buffer((8,))):
+    for i in range(8):
+        total: T.float32 = 0.0
+{lines}
+        B[i] = B[i] + total
+""")
+    assert isinstance(func, PrimFunc)
+    assert_same_result(func, scheduled(func, CpuFacts(512, 1)))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.nests import func_of
 
+import tirscript
 from tirscript.ir import PrimFunc
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
@@ -84,6 +85,26 @@ for i in range(37):
 """,
 }
 LEFT = {
+    "fields that are not there throughout": """
+for i in range(60):
+    for j in range(20):
+        if i < 37:
+            W[i, 0] = W[i, 0] * 0.5 + Q[j, 0]
+""",
+    "loops that go back": """
+for i in range(37):
+    for j in range(19, -1, -1):
+        W[i, 0] = W[i, 0] * 0.5 + Q[j, 0]
+""",
+    "loops through fields that are left": """
+for i in range(37):
+    for c in range(2):
+        if P[i, c] > 0.5:
+            break
+        W[i, c] = 7.0
+    for j in range(20):
+        W[i, j % 2] = W[i, 1] * 0.5 + Q[j, 0]
+""",
     "fields of other records": """
 for i in range(36):
     for j in range(20):
@@ -161,6 +182,47 @@ def main(P: T.Buffer((37, 1)), Q: T.Buffer((20, 3))):
 """)
     assert isinstance(func, PrimFunc)
     assert_same_result(func, scheduled(func, CpuFacts(512, 1, reassociate=False)), tolerance=0.0)
+
+
+def test_loops_through_fields_that_are_left_stay_beside_lanes() -> None:
+    func = kernel(
+        TAKEN["loops through fields"].replace(
+            "W[i, c] = 0.0", "if P[i, c] > 0.5:\n            break\n        W[i, c] = 0.0"
+        )
+    )
+    made = scheduled(func, CpuFacts(512, 1, reassociate=False))
+    assert_same_result(func, made, inputs=arguments, tolerance=0.0)
+
+
+def test_fields_by_strides_may_be_the_same() -> None:
+    func = parse("""
+@T.prim_func
+def main(f: T.handle, Q: T.Buffer((20, 3))):
+    F = T.match_buffer(f, (64, 2), strides=(2, 0))
+    for i in range(64):
+        for j in range(20):
+            F[i, 0] = F[i, 0] * 0.5 + Q[j, 0]
+            F[i, 1] = F[i, 1] - Q[j, 1]
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(512, 1))
+    memory = np.random.default_rng(1).standard_normal(128).astype("float32")
+    Q = np.random.default_rng(2).standard_normal((20, 3)).astype("float32")
+    results = []
+    for one in (func, made):
+        given = memory.copy()
+        tirscript.interpret(one, np.lib.stride_tricks.as_strided(given, (64, 2), (8, 0)), Q)
+        results.append(given)
+    np.testing.assert_array_equal(*results)
+
+
+def test_long_bodies_are_looked_at_once() -> None:
+    """What an access needs is not worked out for each of them."""
+    steps = "\n".join(
+        f"        W[i, {k % 2}] = W[i, {k % 2}] * 0.5 + P[i, {k % 3}] * Q[j, {k % 3}]" for k in range(300)
+    )
+    func = kernel(f"for i in range(37):\n    for j in range(20):\n{steps}")
+    assert "T.vectorized(" in scheduled(func, CpuFacts(512, 1)).script()
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 40, 67])

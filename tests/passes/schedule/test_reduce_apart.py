@@ -107,6 +107,18 @@ def test_a_choice_of_results_is_made_once() -> None:
     assert_same_result(func, made)
 
 
+def test_maxima_keep_their_choices() -> None:
+    """Of nan and -inf a maximum may be either."""
+    func = kernel(
+        "for i, j, k in T.grid(19, 37, 31):\n"
+        '        C[i, j] = T.max(C[i, j], T.Select(j <= i, A[i, k] * B[k, j], T.min_value("float32")))'
+    )
+    sch = Schedule(blocks_from_loops(func))
+    sch.reduce_apart("C")
+    assert "Select" not in sch.get(sch.get_block("C_own")).body[0].script()
+    exactly(func, sch.func)
+
+
 @pytest.mark.parametrize(
     "term",
     [
