@@ -27,7 +27,7 @@ from ..simplify import simplified
 from .plain import iterations
 
 # elements of such an array, and nodes of an iteration with its loops written out
-ELEMENTS, LONGEST = 16, 3000
+ELEMENTS, LONGEST = 16, 1000
 
 
 class _Refuse(Exception):

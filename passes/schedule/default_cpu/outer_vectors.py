@@ -30,7 +30,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, const, get_op
 from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
-from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
+from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...lower.vectorize_loop import in_vectors
@@ -68,30 +68,25 @@ def outer_vectors(
 ) -> PrimFunc:
     """The function, which `may_schedule` leaves to us, with vectors of loops that hold others; itself where there are
     none. The bodies of other loops are functions of their own for `schedule`, where it is given."""
-    variables = variables_from_buffers(func.body)
-    small = variables_from_arrays(variables)
-    if small is not variables:
-        # loops written out are too long to be scheduled
-        body = _vectors_of(func.replace(body=small), facts, None)
-        if _has_vectors(body):
-            return func.replace(body=body)
-    body = _vectors_of(func.replace(body=variables), facts, schedule)
-    return func if body is variables else func.replace(body=body)
-
-
-def _vectors_of(
-    func: PrimFunc, facts: CpuFacts, schedule: Callable[[PrimFunc, CpuFacts], PrimFunc] | None
-) -> tuple[Stmt, ...]:
-    """The body of a function with vectors of its nests; itself where there are none."""
+    given = variables_from_buffers(func.body)
+    small = iter(variables_from_arrays(given))
+    outer = _Outer(func.replace(body=given), facts, schedule)
     body: list[Stmt] = []
-    outer = _Outer(func, facts, schedule)
-    for stmt in func.body:
+    without = next(small, None)  # what becomes of a statement without small arrays, whose allocations are gone
+    for stmt in given:
+        if type(stmt) is AllocBuffer and without is not stmt:
+            body.append(stmt)
+            continue
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
-            body += outer.made(stmt)
+            body += outer.either(stmt, without)
         else:
             body.append(stmt)
-    same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
-    return func.body if same else tuple(body)
+        without = next(small, None)
+    if len(body) == len(given) and all(a is b for a, b in zip(body, given, strict=True)):
+        return func
+    allocated = [stmt for stmt in body if type(stmt) is AllocBuffer]
+    idle = {stmt for stmt in allocated if not any(uses(one, stmt.buffer) for one in body if one is not stmt)}
+    return func.replace(body=tuple([stmt for stmt in body if stmt not in idle]))
 
 
 def _has_vectors(stmts: Sequence[Stmt]) -> bool:
@@ -111,6 +106,17 @@ class _Outer:
         self.views = any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body))
         if self.views:
             self.schedule = None  # one memory under several names
+
+    def either(self, stmt: For, without: Stmt | None) -> tuple[Stmt, ...]:
+        """A nest with vectors where there may be, or that `without` small arrays where only that has them."""
+        if without is not stmt and without is not None and not _has_vectors((stmt,)):
+            # loops that are written out are too long to be scheduled
+            before, self.schedule = self.schedule, None
+            found = self.made(without)
+            self.schedule = before
+            if _has_vectors(found):
+                return found
+        return self.made(stmt)
 
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement with vectors where there may be."""
