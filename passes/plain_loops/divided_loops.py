@@ -23,6 +23,7 @@ from tirscript.ir.stmt import BufferStore, For, If, Stmt
 from ..statements import reads_memory
 from .choices_from_loops import chosen
 from .names_written_out import Refused, written_out
+from .plain import are_apart
 
 # sums along lines of fewer bits stay in one loop with others: lanes would not share them, not even those of 128 bits
 LINE = 512
@@ -239,15 +240,7 @@ def _reads(reader: BufferStore, writer: BufferStore) -> bool:
     """Whether a store reads what may be an element that another one stores in any iteration: of the same buffer, not
     where an index of one is a number, and that of the other another one."""
     loads = (node for node in walk((reader.value, *reader.indices)) if type(node) is BufferLoad)
-    return any(load.buffer is writer.buffer and not _always_apart(load, writer) for load in loads)
-
-
-def _always_apart(load: BufferLoad, store: BufferStore) -> bool:
-    pairs = zip(load.indices, store.indices, strict=False)
-    # by strides, other indices may be the same element
-    return store.buffer.strides is None and any(
-        type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs
-    )
+    return any(load.buffer is writer.buffer and not are_apart(load, writer) for load in loads)
 
 
 __all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers", "totals_of_variables"]

@@ -7,11 +7,11 @@ from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import Call, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
-from tirscript.ir.stmt import AllocBuffer, Block, For, Stmt
+from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
 
 from ..access import constant_extent
 from ..simplify import simplified
@@ -37,6 +37,15 @@ def allocated_before(func: PrimFunc, body: Sequence[Stmt]) -> PrimFunc:
     rest = [stmt for stmt in body if type(stmt) is not AllocBuffer or stmt.buffer in known]
     at = next(place for place, stmt in enumerate(rest) if type(stmt) is For)
     return func.replace(body=(*rest[:at], *new, *rest[at:]))
+
+
+def are_apart(a: BufferLoad | BufferStore, b: BufferLoad | BufferStore) -> bool:
+    """Whether two accesses of a buffer are to different elements, by numbers for one of the indices."""
+    pairs = zip(a.indices, b.indices, strict=True)
+    # by strides, other indices may be the same element
+    return a.buffer.strides is None and any(
+        type(one) is Const and type(other) is Const and one.value != other.value for one, other in pairs
+    )
 
 
 def iterations(loop: For, most: int, longest: int) -> tuple[Stmt, ...] | None:
@@ -76,4 +85,4 @@ def _is_inside(analyzer: Analyzer, index: Expr, dim: Expr) -> bool:
     return index.dtype is dim.dtype and analyzer.can_prove(get_op("less")(index, dim))
 
 
-__all__ = ["allocated_before", "conjuncts", "in_plain_loops", "is_there", "iterations"]
+__all__ = ["allocated_before", "are_apart", "conjuncts", "in_plain_loops", "is_there", "iterations"]

@@ -11,12 +11,12 @@ from collections.abc import Set
 
 from msgspec import structs
 
-from tirscript.ir.expr import Const, Ramp
+from tirscript.ir.expr import Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import Block, For
+from tirscript.ir.stmt import Block
 
 from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
 from ...statements import sizes_of
@@ -29,7 +29,7 @@ from .facts import CpuFacts
 from .idle_casts import without_idle_casts
 from .joined_lines import with_joined_lines
 from .lane_sums import lane_sums
-from .outer_vectors import outer_vectors
+from .outer_vectors import has_vectors, outer_vectors
 from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
 from .versions import beside, is_known, may_have_versions, with_few_rows, with_one_row
@@ -64,7 +64,7 @@ def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     if _steps(schedule) <= {"fuse", "parallel", "decompose_reduction"}:
         # no more than threads: loops around vectors have these, too
         made = outer_vectors(func, facts, _with_vectors)
-        if not _changes(schedule) or _has_vectors(made):
+        if not _changes(schedule) or has_vectors(made.body):
             return made
     made = outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
     few = with_few_rows(schedule.given, schedule.few)
@@ -100,10 +100,6 @@ def _steps(made: Work) -> set[str]:
 def _changes(made: Work) -> bool:
     """Whether a schedule makes another function."""
     return made.moved or bool(_steps(made))
-
-
-def _has_vectors(func: PrimFunc) -> bool:
-    return any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(func.body))
 
 
 def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:

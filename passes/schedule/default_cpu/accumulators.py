@@ -30,7 +30,7 @@ from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
-from ...plain_loops.plain import is_there, iterations
+from ...plain_loops.plain import are_apart, is_there, iterations
 from .nests import stride_of
 from .records import LONG
 
@@ -124,7 +124,7 @@ def _stays(store: BufferStore, loop: For, inside: set[int], accesses: list[Any])
     if not own or not all(any(_equal(node.indices[at], store.indices[at]) for at in own) for node in mine):
         return False
     return all(
-        node.predicate is None and (_same(node, store) or _differs(node, store)) for node in mine if id(node) in inside
+        node.predicate is None and (_same(node, store) or are_apart(node, store)) for node in mine if id(node) in inside
     )
 
 
@@ -139,12 +139,6 @@ def _same(node: Any, place: Access) -> bool:
         and node.buffer is place.buffer
         and all(_equal(a, b) for a, b in zip(node.indices, place.indices, strict=True))
     )
-
-
-def _differs(node: Access, place: Access) -> bool:
-    """Whether two accesses are to different elements, by a number for an index."""
-    pairs = zip(node.indices, place.indices, strict=True)
-    return any(type(a) is Const and type(b) is Const and a.value != b.value for a, b in pairs)
 
 
 def _equal(a: Expr, b: Expr) -> bool:

@@ -89,7 +89,8 @@ def outer_vectors(
     return func.replace(body=tuple([stmt for stmt in body if stmt not in idle]))
 
 
-def _has_vectors(stmts: Sequence[Stmt]) -> bool:
+def has_vectors(stmts: Sequence[Stmt]) -> bool:
+    """Whether statements go in vectors, or are to."""
     return any(type(node) is Ramp or (type(node) is For and node.kind == "vectorized") for node in walk(tuple(stmts)))
 
 
@@ -109,12 +110,12 @@ class _Outer:
 
     def either(self, stmt: For, without: Stmt | None) -> tuple[Stmt, ...]:
         """A nest with vectors where there may be, or that `without` small arrays where only that has them."""
-        if without is not stmt and without is not None and not _has_vectors((stmt,)):
+        if without is not stmt and without is not None and not has_vectors((stmt,)):
             # loops that are written out are too long to be scheduled
             before, self.schedule = self.schedule, None
             found = self.made(without)
             self.schedule = before
-            if _has_vectors(found):
+            if has_vectors(found):
                 return found
         return self.made(stmt)
 
@@ -446,4 +447,4 @@ def _work(loop: For) -> int:
     return most
 
 
-__all__ = ["outer_vectors"]
+__all__ = ["has_vectors", "outer_vectors"]
