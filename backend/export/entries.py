@@ -38,6 +38,7 @@ from tirscript.ir.op import OPS, get_op
 from tirscript.ir.stmt import Assert
 from tirscript.ir.words import counted
 from tirscript.ir.written import noalias
+from tirscript.passes.names import Names
 
 from ..runtime.arguments import buffer_of
 from ..runtime.exchange import type_code
@@ -135,7 +136,7 @@ class _Writer:
         self.func, self.kernel, self.written, self.struct = func, kernel, written, struct
         self.body: list[Stmt] = []
         self.arrays: list[_Array] = []
-        self.names: set[str] = set()
+        self.unique = Names(()).fresh  # the names of parameters, each unlike those before it
 
     def write(self) -> Entry:
         """All of it."""
@@ -176,15 +177,6 @@ class _Writer:
             ENTRY + self.func.name, tuple(given), tuple(self.body), returns=returns, private=True, span=self.func.span
         )
         return Entry(made, tuple(params))
-
-    def unique(self, name: str) -> str:
-        """The name of a parameter, unlike those before it."""
-        made, count = name, 0
-        while made in self.names:
-            count += 1
-            made = f"{name}_{count}"
-        self.names.add(made)
-        return made
 
     def refused(self, message: str, param: Any) -> DiagnosticError:
         return DiagnosticError(
