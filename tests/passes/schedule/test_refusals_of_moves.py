@@ -64,31 +64,21 @@ for i in range(16):
         W[vi] = C[vi]
 """)
 
-BARE = program("""
+MADE = """
 C = T.alloc_buffer((16,), "int32")
 for i in range(16):
     with T.block("C"):
         vi = T.axis.spatial(16, i)
         C[vi] = V[vi]
-C[3] = 5
+"""
+READ = """
 for i in range(16):
     with T.block("W"):
         vi = T.axis.spatial(16, i)
         W[vi] = C[vi]
-""")
-
-BEHIND = program("""
-C = T.alloc_buffer((16,), "int32")
-for i in range(16):
-    with T.block("C"):
-        vi = T.axis.spatial(16, i)
-        C[vi] = V[vi]
-for i in range(16):
-    with T.block("W"):
-        vi = T.axis.spatial(16, i)
-        W[vi] = C[vi]
-C[3] = 5
-""")
+"""
+BARE = program(f"{MADE}C[3] = 5{READ}")
+BEHIND = program(f"{MADE}{READ.strip()}\nC[3] = 5")
 
 ALONE = program("""
 C = T.alloc_buffer((16,), "int32")
