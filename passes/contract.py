@@ -44,7 +44,8 @@ def _fused(call: Call) -> Expr:
         return call.replace(op=_FMA, args=(_negated(a) if minus else a, b, first))
     if type(second) is Call and second.op is _FMA and _is_product(second.args[2]):
         # a sum of products, one of which was taken into the other: both go into what they are added to
-        a, b, (c, d) = *second.args[:2], second.args[2].args  # type: ignore[attr-defined]
+        a, b, product = second.args
+        c, d = product.args  # type: ignore[attr-defined]
         inner = call.replace(op=_FMA, args=(_negated(c) if minus else c, d, first))
         return call.replace(op=_FMA, args=(_negated(a) if minus else a, b, inner))
     if _is_product(first):
