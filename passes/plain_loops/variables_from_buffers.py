@@ -27,7 +27,7 @@ from .plain import in_plain_loops
 def variables_from_buffers(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function with its buffers of one element as variables, where loops use them so; itself without."""
     for stmt in body:
-        if type(stmt) is AllocBuffer and _is_one_element(stmt.buffer):
+        if type(stmt) is AllocBuffer and _is_one_element(stmt):
             rest = tuple(other for other in body if other is not stmt)
             body = _within(rest, stmt.buffer, inside=False) or body
     made = in_plain_loops(body, {For: _of_loop})
@@ -37,7 +37,7 @@ def variables_from_buffers(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 def _of_loop(loop: For) -> For:
     """A loop whose own buffers of one element are variables."""
     for stmt in loop.body:
-        if type(stmt) is AllocBuffer and _is_one_element(stmt.buffer) and not stmt.annotations:
+        if type(stmt) is AllocBuffer and _is_one_element(stmt):
             at = next(place for place, other in enumerate(loop.body) if other is stmt)
             before, rest = loop.body[:at], loop.body[at + 1 :]
             made = _within(rest, stmt.buffer, inside=True)
@@ -46,8 +46,9 @@ def _of_loop(loop: For) -> For:
     return loop
 
 
-def _is_one_element(buffer: Buffer) -> bool:
-    special = buffer.is_scalar or buffer.dtype.is_handle or buffer.dtype.is_vector
+def _is_one_element(alloc: AllocBuffer) -> bool:
+    buffer = alloc.buffer
+    special = alloc.annotations or buffer.is_scalar or buffer.dtype.is_handle or buffer.dtype.is_vector
     return not special and all(is_const(dim, 1) for dim in buffer.shape)
 
 
