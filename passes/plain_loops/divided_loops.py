@@ -159,14 +159,14 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
     """Whether a sum or scan gains by loops of its own: its lines are long and lie along memory, so that lanes can take
     them, or it is one of a product of matrices. Lines whose length is not known are taken for long ones where there are
     `long_lines`. What is dear is computed once for all sums of a loop where lanes can take the loop around it."""
-    from ..schedule.default_cpu.nests import by_library, goes_along_fields, stride_of
+    from ..schedule.default_cpu.nests import by_library, goes_along_fields, stride_of, takes_long
 
     if multiplies_matrices(store):
         return True
     if by_library(store.value):
         return False  # what several sums call it for is computed once in one loop, sine and cosine by one call
     loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
-    if around and _is_dear(store.value) and _lies_across(store, loads, loops, around[-1]):
+    if around and any(map(takes_long, walk(store.value))) and _lies_across(store, loads, loops, around[-1]):
         return False
     for loop in loops:
         if store.buffer.dtype.is_int and not uses(store.indices, loop.var):
@@ -181,14 +181,6 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
         if not short and (along or (both and goes_along_fields(loads, loop.var))):
             return True
     return False
-
-
-def _is_dear(value: Expr) -> bool:
-    """Whether a value takes about as long as many sums: it divides, or has a function such as exp."""
-    from ..schedule.default_cpu.nests import heavy
-
-    divisions = [node for node in walk(value) if type(node) is Call and node.op is OPS["div"]]
-    return heavy(value) or any(type(one.args[1]) is not Const for one in divisions)
 
 
 def _lies_across(store: BufferStore, loads: Sequence[BufferLoad], loops: Sequence[For], across: For) -> bool:

@@ -23,21 +23,19 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, Const
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
-from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
+from tirscript.ir.stmt import BufferStore, For, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...plain_loops.plain import are_apart, is_there, iterations
-from .nests import stride_of
+from ..dataflow import same_indices
+from .nests import TAKEN, stride_of
 from .records import LONG
 
 # fields of a record that a loop of its own goes through, and nodes of it when it is written out
 FIELDS, LONGEST = 8, 1000
-
-_PLAIN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 Access = BufferLoad | BufferStore
 
@@ -75,7 +73,7 @@ def _kept(inner: For, loop: For, known: Analyzer) -> tuple[Stmt, ...]:
     extent, nodes = constant_extent(inner), list(walk(inner.body))
     if (extent is not None and extent < LONG) or inner.step is not None or leaves_loop(inner.body):
         return (inner,)
-    if any(isinstance(node, Stmt) and type(node) not in _PLAIN for node in nodes):
+    if any(isinstance(node, Stmt) and type(node) not in TAKEN for node in nodes):
         return (inner,)
     accesses = [node for node in walk(loop.body) if type(node) in (BufferLoad, BufferStore)]
     inside = {id(node) for node in nodes}
@@ -121,7 +119,7 @@ def _stays(store: BufferStore, loop: For, inside: set[int], accesses: list[Any])
         return False
     own = [at for at, index in enumerate(store.indices) if linear(index).terms.keys() == {loop.var}]
     mine: list[Access] = [node for node in accesses if node.buffer is store.buffer]
-    if not own or not all(any(_equal(node.indices[at], store.indices[at]) for at in own) for node in mine):
+    if not own or not all(any(same_indices((node.indices[at],), (store.indices[at],)) for at in own) for node in mine):
         return False
     return all(
         node.predicate is None and (_same(node, store) or are_apart(node, store)) for node in mine if id(node) in inside
@@ -134,15 +132,8 @@ def _is_fixed(access: Access, loop: For) -> bool:
 
 
 def _same(node: Any, place: Access) -> bool:
-    return (
-        type(node) in (BufferLoad, BufferStore)
-        and node.buffer is place.buffer
-        and all(_equal(a, b) for a, b in zip(node.indices, place.indices, strict=True))
-    )
-
-
-def _equal(a: Expr, b: Expr) -> bool:
-    return a is b or structural_equal(a, b, map_free_vars=False)
+    accesses = type(node) in (BufferLoad, BufferStore)
+    return accesses and node.buffer is place.buffer and same_indices(node.indices, place.indices)
 
 
 __all__ = ["with_accumulators"]

@@ -26,12 +26,12 @@ from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
-from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
+from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 from ...access import constant_extent
 from ...simplify import simplified
 from ..reducers import update_by
-from .nests import DEAR, step_of, stride_of
+from .nests import DEAR, TAKEN, step_of, stride_of
 
 # rows beside each other: about as many steps as an operation takes
 ROWS = 4
@@ -40,15 +40,14 @@ WRITTEN_OUT, FUNCTION, QUOTIENT = 300, 24, 7
 FUNCTIONS = {("exp", FLOAT32): 18, ("tanh", FLOAT32): 28, ("tanh", FLOAT64): 36}
 # rows that lie so near are read and stored several at once and shuffled; those farther apart are gathered
 NEAR = 8
-_TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
-def waits(func: PrimFunc, loop: For, *, perhaps: bool = False) -> bool:
-    """Whether a loop is one over rows along which each step waits for the one before, or, where conditions decide what
-    is changed, `perhaps` does."""
+def waits(func: PrimFunc, loop: For) -> bool | None:
+    """Whether a loop is one over rows along which each step waits for the one before; None where conditions decide
+    whether it does."""
     inner = [node for node in walk(loop.body) if type(node) is For]
     nodes = list(walk(loop.body))
-    if not inner or any(isinstance(node, Stmt) and type(node) not in _TAKEN for node in nodes):
+    if not inner or any(isinstance(node, Stmt) and type(node) not in TAKEN for node in nodes):
         return False
     if leaves_loop(loop.body) or any(type(node) is For for one in inner for node in walk(one.body)):
         return False
@@ -65,8 +64,10 @@ def waits(func: PrimFunc, loop: For, *, perhaps: bool = False) -> bool:
     deps = Dependences((loop,), within=func)
     # steps that wait for no other one, beside those that do, are as fast in several rows
     rest = [one for one in inner if may_parallel(deps, one).legal is not True]
-    found = [may_parallel(deps, one, reductions=not _floats(one)).legal for one in rest if not _foretold(one)]
-    return bool(rest) and len(found) == len(rest) and all(legal is False or (perhaps and not legal) for legal in found)
+    if not rest or any(map(_foretold, rest)):
+        return False
+    found = [may_parallel(deps, one, reductions=not _floats(one)).legal for one in rest]
+    return False if True in found else None if None in found else True
 
 
 def written_out(loop: For, vector_bits: int) -> bool:

@@ -12,9 +12,10 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import Linear, linear
 from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
+from tirscript.ir.node import Node
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import Axis, Block, BufferStore, For
+from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, For, If, ScalarDecl
 
 from ...lower.flatten_buffer import flat_index
 from ..primitive import BlockHandle, LoopHandle
@@ -23,6 +24,8 @@ from ..schedule import Schedule
 
 # elements of a record of which lanes take one each
 RECORD = 4
+# what loops hold that lanes, or rows beside each other, take
+TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
 class Dim(Struct, frozen=True, eq=False):
@@ -275,6 +278,13 @@ def heavy(value: Expr) -> bool:
     return any(type(node) is Call and node.op.name in DEAR for node in walk(value))
 
 
+def takes_long(node: Node) -> bool:
+    """Whether a node takes about as long as many sums: a quotient of floats, or a function such as exp."""
+    if type(node) is not Call:
+        return False
+    return node.op.name in DEAR or (node.op is OPS["div"] and type(node.args[1]) is not Const)
+
+
 # the functions that are dear
 DEAR = frozenset(
     f"{arc}{name}{hyperbolic}" for arc in ("", "a") for name in ("sin", "cos", "tan") for hyperbolic in ("", "h")
@@ -293,6 +303,7 @@ _BY_LIBRARY = frozenset(("sin", "cos", "tan", "asinh", "acosh", "atanh", "pow", 
 
 __all__ = [
     "DEAR",
+    "TAKEN",
     "Dim",
     "Nest",
     "begins_anyway",
@@ -306,5 +317,6 @@ __all__ = [
     "nest_of",
     "step_of",
     "stride_of",
+    "takes_long",
     "term",
 ]

@@ -25,10 +25,10 @@ from tirscript.ir.arith.presburger import Dependences, may_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.expr import BufferData, BufferLoad, Call, Expr, Ramp, Var, is_const
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
-from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
@@ -43,7 +43,7 @@ from ..tree import body_fields
 from .accumulators import with_accumulators
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits, written_out
-from .nests import UNKNOWN, heavy, step_of, stride_of
+from .nests import TAKEN, UNKNOWN, step_of, stride_of, takes_long
 from .records import Records, flattened, with_fields
 from .work import PARALLEL_WORK
 
@@ -60,7 +60,6 @@ GATHERED, MOST_NAMES = 32, 8
 SPAN, WAYS, LINE = 4096, 8, 64
 # loops inside of each other that are looked at: each of them is tried with all that are inside of it
 DEEPEST = 24
-_TAKEN = frozenset((For, If, BufferStore, ScalarDecl, Bind))
 
 
 def outer_vectors(
@@ -136,10 +135,11 @@ class _Outer:
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
             if made is not None:
                 return made
-        if waits(self.func, stmt, perhaps=True) and self.independent(stmt):
+        waiting = waits(self.func, stmt)
+        if waiting is not False and self.independent(stmt):
             gathers = self.gathers(stmt) and not written_out(stmt, self.facts.vector_bits)
             made = self.vectors(stmt) if gathers else None
-            if made is not None or waits(self.func, stmt):
+            if made is not None or waiting:
                 return made or self.rows(stmt)
         parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
         self.threads = self.threads and not parallel
@@ -214,7 +214,7 @@ class _Outer:
         nodes = list(walk(loop.body))
         if not any(type(node) is For for node in nodes) or leaves_loop(loop.body) or loop.kind != "serial":
             return False
-        if any(isinstance(node, Stmt) and type(node) not in _TAKEN for node in nodes):
+        if any(isinstance(node, Stmt) and type(node) not in TAKEN for node in nodes):
             return False
         if loop.step is not None or not _has_bounds(loop):
             return False
@@ -249,7 +249,7 @@ class _Outer:
             return False
         if any(node.buffer.dtype.bits < GATHERED and _is_looked_up(node, loop, nodes) for node in accesses):
             return False
-        if any(heavy(node) or _divides(node) for node in inner if isinstance(node, Expr)):
+        if any(map(takes_long, inner)):
             return self.facts.vector_bits >= 256
         if any(type(node) is BufferStore for node in across) or self.facts.vector_bits < 512:
             return False
@@ -341,10 +341,6 @@ def _has_bounds(loop: For) -> bool:
     """Whether the bounds of a loop are numbers of its variable's dtype that stay while it runs."""
     same = loop.var.dtype is loop.start.dtype is loop.stop.dtype
     return same and not reads_memory(loop.start) and not reads_memory(loop.stop)
-
-
-def _divides(node: Expr) -> bool:
-    return type(node) is Call and node.op is OPS["div"]
 
 
 def _is_looked_up(access: BufferLoad | BufferStore, loop: For, nodes: Sequence[Node]) -> bool:
