@@ -28,7 +28,8 @@ def _truncdiv(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-_INTS: dict[str, Callable[[int, int, DType], int | None]] = {
+# of the numbers as they are, before they wrap around to a dtype; None where there is no result
+INTS: dict[str, Callable[[int, int, DType], int | None]] = {
     "add": lambda a, b, t: a + b,
     "sub": lambda a, b, t: a - b,
     "mul": lambda a, b, t: a * b,
@@ -89,7 +90,7 @@ def _fold_two(op: Op, a: Any, b: Any, source: DType, dtype: DType) -> Const | No
         logic = _LOGIC.get(op.name)
         return Const(bool(logic(bool(a), bool(b))), BOOL) if logic is not None else None
     if source.is_int:
-        rule = _INTS.get(op.name)
+        rule = INTS.get(op.name)
         result = rule(a, b, dtype) if rule is not None else None
         return Const(wrap(result, dtype), dtype) if result is not None else None
     real = _FLOATS.get(op.name)

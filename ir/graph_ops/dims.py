@@ -7,11 +7,11 @@ what lets `n * 4 // 4` be `n`. Functions give None where something is not known.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..arith import Analyzer
+from ..arith.folding import INTS
 from ..dtype import INT64
 from ..expr import Call, Const, Expr, Var, const
 from ..op import OPS, fail
@@ -96,9 +96,12 @@ def not_negative(value: Expr, *, presburger: bool = False) -> bool:
 
     Sums and products of what is 0 or more are so, too: as many elements as would overflow are in no tensor.
     """
-    waiting = [value]
+    waiting, seen = [value], set()
     while waiting:
         one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
         if _analyzer(one, presburger=presburger).can_prove(OPS["greater_equal"](one, const(0, INT64))):
             continue
         if type(one) is not Call or one.op.name not in ("add", "mul"):
@@ -112,22 +115,12 @@ def same_shapes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     return len(a) == len(b) and all(map(same, a, b))
 
 
-_OF_NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "min": min,
-    "max": max,
-}
-
-
 def _fold(name: str, a: int | Expr, b: int | Expr) -> Expr:
     """The result of an operator; T103 where it is a number beyond int64, which would wrap around to another size."""
     a, b = dim(a), dim(b)
-    if type(a) is Const and type(b) is Const and (b.value or name not in ("floordiv", "floormod")):
-        return dim(_OF_NUMBERS[name](int(a.value), int(b.value)))
+    found = INTS[name](int(a.value), int(b.value), INT64) if type(a) is type(b) is Const else None
+    if found is not None:
+        return dim(found)
     return simple(OPS[name](a, b))
 
 
