@@ -56,6 +56,8 @@ def _result(node: Node, image: list[Expr], kernel: Sequence[int]) -> list[Expr]:
     count = len(kernel)
     pads = node.listed("pads", 2 * count)
     strides, dilation = (node.listed(name, count, 1) for name in ("strides", "dilations"))
+    if min(*strides, *dilation) < 1:
+        raise node.wrong(f"strides {strides} and dilations {dilation} are not all 1 or more")
     return [
         dims.add(
             dims.floordiv(

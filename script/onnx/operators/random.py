@@ -78,6 +78,8 @@ def _wanted(node: Node) -> tuple[Sequence[Expr], DType]:
         shape, kind = dims.shape(node.attr("shape", [])), _FLOAT
     if "dtype" in node.attrs:
         kind = node.importer.dtype(int(node.attr("dtype")), "its result")
+    if any((dims.number(one) or 0) < 0 for one in shape):
+        raise node.wrong("its shape has a number below 0")
     if not kind.is_float:
         raise node.wrong(f"random numbers of the type {kind} are not supported", "those of floats are")
     return shape, kind

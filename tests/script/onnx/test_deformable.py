@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -92,12 +93,44 @@ def test_places_of_float16_are_told_apart_in_float32() -> None:
     np.testing.assert_allclose(found[..., :63], x[..., :63].astype("float32") + 0.25, rtol=2e-3)
 
 
+def sample(image: np.ndarray, place: tuple[float, ...]) -> float:
+    """What stands at a place between the elements of an image, around which there are zeros."""
+    low = [int(np.floor(at)) for at in place]
+    total = 0.0
+    for corner in itertools.product((0, 1), repeat=len(place)):
+        at = tuple(one + more for one, more in zip(low, corner, strict=True))
+        if all(0 <= one < size for one, size in zip(at, image.shape, strict=True)):
+            share = [1 - abs(one - exact) for one, exact in zip(at, place, strict=True)]
+            total += float(np.prod(share)) * float(image[at])
+    return total
+
+
+def test_images_of_three_dimensions() -> None:
+    """onnxruntime has none of these."""
+    image, kernel = (4, 5, 4), (2, 2, 1)
+    made = tuple(size - taps + 1 for size, taps in zip(image, kernel, strict=True))
+    offset = (1, 3 * 4, *made)
+    model = model_of({"x": (1, 2, *image), "w": (3, 2, *kernel), "offset": offset})
+    feeds = arrays({"x": (1, 2, *image), "w": (3, 2, *kernel), "offset": offset})
+    x, w, moved = feeds["x"][0], feeds["w"], feeds["offset"][0].reshape(4, 3, *made)
+    wanted = np.zeros((3, *made))
+    for at in np.ndindex(made):
+        for tap, step in enumerate(np.ndindex(kernel)):
+            place = tuple(at[axis] + step[axis] + float(moved[tap, axis][at]) for axis in range(3))
+            for channel in range(2):
+                wanted[(slice(None), *at)] += w[(slice(None), channel, *step)] * sample(x[channel], place)
+    found = tirscript.build(tirscript.from_onnx(model))(*feeds.values())
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("change", "attrs", "words"),
     [
         ({}, {"offset_group": 3}, "not those of its groups"),
         ({"offset": (2, 12, 5, 4)}, {}, r"its input 2 has the shape \(2, 12, 5, 4\), not \(2, 12, 5, 5\)"),
         ({"mask": (2, 12, 5, 5)}, {}, r"its input 4 has the shape \(2, 12, 5, 5\), not \(2, 6, 5, 5\)"),
+        ({}, {"strides": [0, 1]}, "are not all 1 or more"),
+        ({}, {"dilations": [1, -1]}, "are not all 1 or more"),
         ({"x": (2, CHANNELS, 7)}, {}, "its data has 3 dimensions; images have 4 or 5"),
     ],
 )

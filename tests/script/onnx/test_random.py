@@ -133,3 +133,8 @@ def test_each_round_of_a_loop_has_its_own(known: bool) -> None:
 def test_integers_are_not_drawn() -> None:
     with pytest.raises(DiagnosticError, match="random numbers of the type int32 are not supported"):
         tirscript.from_onnx(model_of([of("RandomNormal", shape=[2], dtype=TensorProto.INT32)], {}, ["y"]))
+
+
+def test_shapes_have_no_numbers_below_zero() -> None:
+    with pytest.raises(DiagnosticError, match="its shape has a number below 0"):
+        tirscript.from_onnx(model_of([of("RandomNormal", shape=[2, -1])], {}, ["y"]))
