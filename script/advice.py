@@ -114,7 +114,7 @@ ADVICE: dict[str, str] = {
     "ln": "`T.log(x)`",
     "gelu": "`0.5 * x * (1.0 + T.erf(x * 0.7071067811865476))`",
     **dict.fromkeys(("silu", "swish"), "`x * T.sigmoid(x)`"),
-    "softplus": "`T.log1p(T.exp(x))`",
+    "softplus": "`T.max(x, 0.0) + T.log1p(T.exp(-T.abs(x)))`",
     "softmax": "write the loops: the greatest of a row, the sum of `T.exp(x - top)`, the quotients by it",
     "sign": "`T.Select(x > 0, 1, T.Select(x < 0, -1, 0))`",
     "cbrt": "`T.copysign(T.pow(T.abs(x), 1.0 / 3.0), x)`",
