@@ -35,7 +35,7 @@ def env_threads(p: Printer, func: PrimFunc, indent: str) -> bool:
                 known = first.setdefault(id(stmt.var), stmt)
                 if known is not stmt:
                     p.env[id(stmt.var)] = known.extent
-            for name in _bodies(cls):
+            for name in fields_of_bodies(cls):
                 inner = getattr(stmt, name)
                 if inner:
                     stack.append(inner)
@@ -48,7 +48,7 @@ def env_threads(p: Printer, func: PrimFunc, indent: str) -> bool:
 
 
 @cache
-def _bodies(cls: type) -> tuple[str, ...]:
+def fields_of_bodies(cls: type) -> tuple[str, ...]:
     """The fields of a class of statement that are bodies."""
     return tuple(name for name in cls.__struct_fields__ if name in ("body", "then", "orelse", "init"))  # type: ignore[attr-defined]
 

@@ -24,18 +24,38 @@ from tirscript.ir.graph import FunctionRef, OpCall, PrimValue, ShapeExpr, TupleE
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import definitions, rewrite, walk
-from tirscript.ir.stmt import Assert, Block, DeclBuffer, MatchBuffer
+from tirscript.ir.stmt import Assert, Block, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.wellformed.size import refuse_endless
 
 from .core import refuse
+from .launch import fields_of_bodies
 
 _CALLS = frozenset(("call_tir", "call_tir_inplace"))
 
 
 def in_order_of_tvm(program: Node) -> Node:
     """A program as it stands in TVM's text."""
-    if any(type(node) is MatchBuffer for node in walk(program)):  # which most have none of
+    if _matches(program):
+        refuse_endless(program)
         program = rewrite(program, {PrimFunc: _matches_first, Block: _matches_first})
     return scalars_among_arguments(program) if type(program) is Module else program
+
+
+def _matches(program: Node) -> bool:
+    """Whether a body of a program matches buffers: expressions, which are most of it, are not looked at."""
+    functions = program.functions if type(program) is Module else (program,)
+    waiting: list[tuple[Stmt, ...]] = [one.body for one in functions if type(one) is PrimFunc]
+    seen: set[int] = set()
+    while waiting:
+        for stmt in waiting.pop():
+            if type(stmt) is MatchBuffer:
+                return True
+            for name in fields_of_bodies(type(stmt)):
+                inner = getattr(stmt, name)
+                if inner and id(inner) not in seen:
+                    seen.add(id(inner))
+                    waiting.append(inner)
+    return False
 
 
 def _matches_first(node: PrimFunc | Block) -> PrimFunc | Block:
