@@ -25,7 +25,7 @@ from tirscript.ir.stmt import Stmt
 
 from .context import Abort, Poison
 from .function import read_options
-from .graph_names import TypeSpec
+from .graph_names import TypeForm, TypeSpec
 from .graph_stmt import GraphStmtLowering
 from .namespace import TypeName
 
@@ -148,6 +148,11 @@ class GraphLowering(GraphStmtLowering):
             return None
         mistakes = len(self.diagnostics)
         try:
+            written = param.annotation
+            if type(written) is ast.Call and type(written.func) is ast.Attribute:
+                form = self.value(written.func)
+                if type(form) is TypeForm and form.name != "Prim":
+                    return None  # which most are: it is read once, as what it is
             value = self.value(self.unquoted(param.annotation, "this annotation"))
             if isinstance(value, (TypeName, DType)) or (isinstance(value, TypeSpec) and value.is_plain_scalar()):
                 kind = self.type_of_value(value, param.annotation)
