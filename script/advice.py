@@ -155,7 +155,7 @@ ADVICE: dict[str, str] = {
     "clear": "store in a loop: `A[i] = 0.0`",
     "fill": "store in a loop: `A[i] = value`",
     "at": "store the element: `A[i] = value`",
-    "copy": "copy in a loop: `B[i] = A[i]`",
+    "copy": "copy in a loop: `copied[i] = A[i]`",
     "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",
     "len": "the extent of a dimension is `A.shape[0]`",
     "print": '`T.print("x =", x)` prints when the kernel runs',
@@ -328,8 +328,11 @@ def advise_member(buffer: Buffer, name: str) -> str | None:
     if name == "size":
         sizes = [f"{buffer.name}.shape[{at}]" for at in range(buffer.ndim)] or ["1"]
         return f"it has so many elements: `{' * '.join(sizes)}`"
-    hint = ADVICE.get(name)
-    return hint and hint.replace("A[i]", element_of(buffer)).replace("A.view", f"{buffer.name}.view")
+    hint, element = ADVICE.get(name), element_of(buffer)
+    if hint is None:
+        return None
+    hint = hint.replace("copied[i]", f"copied{element.removeprefix(buffer.name)}").replace("A[i]", element)
+    return hint.replace("A.view", f"{buffer.name}.view")
 
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)

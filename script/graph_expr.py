@@ -396,7 +396,8 @@ class GraphExprLowering(GraphLegacyLowering):
         if isinstance(owner, Metadata):
             return self.metadata_item(owner, node)
         if type(owner) is TypeForm:
-            way = f"`G.{owner.name}({self.span(node.slice).text})`"
+            given = isinstance(node.slice, ast.Tuple) and isinstance(node.slice.elts[0], (ast.Tuple, ast.List))
+            way = f"`{self.span(node.value).text}({self.span(node.slice).text})`" if given else owner.__doc__
             raise self.fail("T041", f"`G.{owner.name}` takes its arguments in round brackets", node, hint=way)
         if not isinstance(owner, GraphExpr):
             if isinstance(node.value, (ast.Tuple, ast.List)):

@@ -7,6 +7,7 @@ import pytest
 
 import tirscript
 from tirscript import DiagnosticError
+from tirscript.script import graph as G
 
 GRAPH = """
 @G.graph_func
@@ -195,6 +196,7 @@ def test_a_misspelt_callee_is_sought_in_the_module() -> None:
     ("kind", "hint"),
     [
         ('G.Tensor[(4, 8), "float32"]', '`G.Tensor((4, 8), "float32")`'),
+        ("G.Tensor[4, 8]", G.Tensor.__doc__),
         ("torch.Tensor", 'a tensor is `G.Tensor((4, 4), "float32")`'),
         ("G.Tensor((-1, 8))", "a dimension is 0 or more; one that is not known has a name"),
     ],
@@ -206,7 +208,5 @@ def test_a_type_as_others_write_it(kind: str, hint: str) -> None:
 
 
 def test_brackets_of_a_type_that_python_evaluates() -> None:
-    from tirscript.script import graph as G
-
     with pytest.raises(TypeError, match=r"`G\.Tensor` takes its arguments in round brackets"):
         G.Tensor[(4, 8), "float32"]

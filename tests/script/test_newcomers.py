@@ -508,6 +508,16 @@ def test_decorators_and_handles(text: str, code: str, hint: str) -> None:
 
 # code over the buffers A and B, the help as it is written, and code that follows it
 FOLLOWED = [
+    (
+        "C = A.copy()",
+        "`copied[i] = A[i]`",
+        'copied = T.alloc_buffer((4,), "float32")\nfor i in range(4):\n    copied[i] = A[i]',
+    ),
+    (
+        "A[0] = jax.nn.softplus(A[1])",
+        "`T.max(x, 0.0) + T.log1p",
+        "A[0] = T.max(A[1], 0.0) + T.log1p(T.exp(-T.abs(A[1])))",
+    ),
     ("A[0] = jnp.where(n > 0, 1.0, 2.0)", "`T.if_then_else(cond, a, b)`, or", "A[0] = T.if_then_else(n > 0, 1.0, 2.0)"),
     ("A[0] = jax.nn.relu(A[1])", "`T.max(x, 0.0)`", "A[0] = T.max(A[1], 0.0)"),
     ("A[0] = torch.nn.functional.sigmoid(A[1])", "did you mean `T.sigmoid`?", "A[0] = T.sigmoid(A[1])"),
