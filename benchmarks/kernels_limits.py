@@ -1,6 +1,7 @@
 """What the machine can do at most, by loops of LLVM IR that do nothing else: fused multiply-adds, and moving memory.
 
-Every loop takes (pointers, count) and runs on each of some threads over its own part; ctypes lets go of the GIL.
+Every loop takes (pointers, count) and runs on each of some threads over its own part; ctypes lets go of the GIL. Those
+that move memory take it so often that it does not matter how Python's threads begin one after the other.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ ACCUMULATORS = 24  # independent sums, enough to hide the latency of a multiply-
 STEPS = 2_000_000
 ELEMENTS = 1 << 24  # float32, the size of the kernels that are bound by memory
 ROUNDS = 7
+TIMES = 4  # that a thread goes through its part of the memory, for each thread that there is
 
 
 def _fma_loop(lanes: int) -> str:
@@ -46,15 +48,16 @@ def _fma_loop(lanes: int) -> str:
 
 
 def _memory_loop(name: str, lanes: int, reads: int, stream: bool) -> str:
-    """`a[i] = b[i] + s * c[i]` (two reads), `a[i] = b[i]` (one); without a store, the sum of b."""
+    """`a[i] = b[i] + c[i] * c[i]` (two reads), `a[i] = b[i]` (one); without a store, the sum of b; so many `times`."""
     kind, unrolled = f"<{lanes} x float>", 8
     writes = name != "read"
     pointers = ", ".join(f"ptr noalias %p{at}" for at in range(3))
-    lines = [f"define void @{name}({pointers}, i64 %n) {{\nentry:\n  br label %loop\nloop:"]
-    lines.append("  %i = phi i64 [0, %entry], [%next, %loop]")
+    lines = [f"define void @{name}({pointers}, i64 %n, i64 %times) {{\nentry:\n  br label %again\nagain:"]
+    lines.append("  %time = phi i64 [0, %entry], [%time.next, %end]\n  br label %loop\nloop:")
+    lines.append("  %i = phi i64 [0, %again], [%next, %loop]")
     if not writes:
         for at in range(unrolled):
-            lines.append(f"  %a{at} = phi {kind} [zeroinitializer, %entry], [%b{at}, %loop]")
+            lines.append(f"  %a{at} = phi {kind} [zeroinitializer, %again], [%b{at}, %loop]")
     hint = ", !nontemporal !0" if stream else ""
     for at in range(unrolled):
         lines.append(f"  %i{at} = add i64 %i, {at * lanes}")
@@ -80,7 +83,8 @@ def _memory_loop(name: str, lanes: int, reads: int, stream: bool) -> str:
             lines.append(f"  %s{at} = fadd {kind} {total}, %b{at}")
             total = f"%s{at}"
         lines.append(f"  store {kind} {total}, ptr %p0, align 64")
-    lines.append("  ret void\n}")
+    lines += ["  %time.next = add i64 %time, 1", "  %once.more = icmp ult i64 %time.next, %times"]
+    lines += ["  br i1 %once.more, label %again, label %done\ndone:", "  ret void\n}"]
     return "\n".join(lines)
 
 
@@ -106,8 +110,9 @@ class Loops:
         self.engine.finalize_object()
 
     def loop(self, name: str, pointers: int) -> Callable[..., None]:
-        """A loop as a function of addresses and a count."""
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, ctypes.c_int64)
+        """A loop as a function of addresses, a count, and how many times for those that move memory."""
+        counts = [ctypes.c_int64] * (1 if pointers == 1 else 2)
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, *counts)
         return kind(self.engine.get_function_address(name))
 
 
@@ -145,14 +150,14 @@ def _together(pool: ThreadPoolExecutor, jobs: list[Callable[[], None]]) -> float
 
 
 def limits(threads: int) -> dict[str, float]:
-    """Multiply-adds in FLOP/s (two each), and bytes a second of reading, copying and `a = b + s * c`."""
+    """Multiply-adds in FLOP/s (two each), and bytes a second of reading, copying and `a = b + c * c`."""
     loops = Loops()
     fma = loops.loop("fma", 1)
     outs = [_aligned(64) for _ in range(threads)]
     taken = _measure([lambda out=out: fma(out.ctypes.data, STEPS) for out in outs])  # type: ignore[misc]
     found = {"flops": 2.0 * loops.lanes * ACCUMULATORS * STEPS * threads / taken}
     arrays = [_aligned(ELEMENTS) for _ in range(3)]
-    step = loops.lanes * 8
+    step, times_each = loops.lanes * 8, TIMES * threads
     bounds = [ELEMENTS * at // threads // step * step for at in range(threads + 1)]
     for name, moved in (("read", 1), ("copy", 2), ("triad", 3)):
         times = []
@@ -161,7 +166,7 @@ def limits(threads: int) -> dict[str, float]:
             jobs = []
             for low, high in pairwise(bounds):
                 where = [array[low:].ctypes.data for array in arrays]
-                jobs.append(lambda loop=loop, where=where, n=high - low: loop(*where, n))
+                jobs.append(lambda loop=loop, where=where, n=high - low: loop(*where, n, times_each))
             times.append(_measure(jobs))
-        found[name] = 4.0 * moved * bounds[-1] / min(times)
+        found[name] = 4.0 * moved * bounds[-1] * times_each / min(times)
     return found

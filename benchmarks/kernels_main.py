@@ -62,7 +62,9 @@ def measure(case: Case, peers: dict[str, Peer], options: dict[str, Any], rounds:
     found: dict[str, dict[str, Any]] = {}
     owners: dict[str, Peer] = {}
     for peer in peers.values():
-        for variant, answer in peer.ask("prepare", case=case.name, options=options).items():
+        prepared = peer.ask("prepare", case=case.name, options=options)
+        peer.settle()
+        for variant, answer in prepared.items():
             found[variant] = answer
             if "wrong" not in answer and answer["seconds"][0] < SLOW:
                 owners[variant] = peer
