@@ -25,9 +25,20 @@ from tirscript.ir.rewrite import free_vars, uses, walk
 
 from ..primitive import BlockHandle, LoopHandle
 from .nests import Dim, Nest, factors, indices_of, is_plain
-from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, vector_copy
+from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, panel_by_panel, vector_copy
+from .sharing import (
+    SECOND_CACHE,
+    count_of,
+    depth_of,
+    for_all_threads,
+    for_one,
+    is_lower,
+    is_worth_threads,
+    row_groups,
+    stays_near,
+)
 from .tiles import LINE
-from .work import ALONE, Work, only_reader
+from .work import Work, only_reader
 
 # columns for which it is worth to convert the rows before: a tile would convert one element at a time
 CONVERTED = 8
@@ -49,8 +60,8 @@ WAY = 4096
 WIDEST = 4
 # lines of a large matrix that are read at once, no more than the processor follows ahead of the reads
 STREAMS = (8, 12, 16, 20, 24, 28, 32)
-# bytes of a panel that stays in the first cache, and of an operand that stays in the second
-FIRST_CACHE, SECOND_CACHE = 24 << 10, 1 << 20
+# bytes of a panel that stays in the first cache
+FIRST_CACHE = 24 << 10
 
 
 class Roles(Struct, frozen=True, eq=False):
@@ -91,7 +102,7 @@ def contraction(work: Work, nest: Nest) -> bool:
 def _note_rows(work: Work, nest: Nest, roles: Roles) -> None:
     """Let there be versions for few rows, where to copy the other operand takes as long as the product."""
     copied, others = [roles.columns, *roles.reduced], [dim.axis.stop for dim in nest.dims if dim is not roles.rows]
-    size, rows = _count(copied), roles.rows.axis
+    size, rows = count_of(copied), roles.rows.axis
     if size < COPIED or not set(free_vars(rows.stop)).isdisjoint(free_vars(tuple(others))):
         return
     work.rows[rows.stop] = None
@@ -205,26 +216,36 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
     panels = -(-roles.columns.extent // width)
-    alone = _is_worth_threads(nest, roles)
-    many = _count([dim for dim in roles.outer if dim.known or not alone])
-    by_panel = _for_all_threads(work, roles, panels * many) and not _stays_near(work, nest, roles, panels)
-    tiles = [j_0, i_0] if by_panel else [i_0, j_0]
+    alone = is_worth_threads(nest, roles)
+    many = count_of([dim for dim in roles.outer if dim.known or not alone])
+    by_panel = for_all_threads(work, roles, panels * many) and not stays_near(work, nest, roles, panels)
+    # else each thread reads all of one operand, which others have packed or are reading, and parts of the other
+    by_columns_first = by_panel or is_lower(roles)
+    tiles = [j_0, i_0] if by_columns_first else [i_0, j_0]
+    groups = 1 if by_panel or right is None else row_groups(work, nest, roles, panels, work.extent(i_0))
+    if groups > 1:
+        by_panel, (group, i_0) = True, sch.split(i_0, [groups, None])
+        tiles = [j_0, group, i_0]
+    own = tiles[-2]  # the loop around what is done with a panel
     # a panel is for all of a batch that has one operand of the columns
     apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
     known = [dim for dim in apart if dim.known or not alone]
-    if right is not None and by_panel and _for_all_threads(work, roles, panels * _count(known)):
+    if right is not None and by_panel and for_all_threads(work, roles, panels * count_of(known)):
         batch = [dims[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
         outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
+        own = j_0
     sch.reorder(*outer, *tiles, *inner, i_1, j_1)
     shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
-    squares = turned and source is None and work.attempt(in_squares, right, width, j_0 if by_panel else None)
+    squares = turned and source is None and work.attempt(in_squares, right, width, own if by_panel else None)
     if right is not None and not squares:
         if by_panel:
             if not turned and source is None:
                 into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
-            sch.compute_at(right, j_0)
+            sch.compute_at(right, own)
         else:
             into_panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
+            if by_columns_first and source is not None and not turned:
+                panel_by_panel(work, right, width)
         if turned and not by_lines(work, right, roles, lanes):
             by_columns(work, right)
     sch.reverse_compute_at(result, tiles[-1])
@@ -246,12 +267,12 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     for copy in copies:
         work.attempt(vector_copy, copy, lanes)
         work.done.add(copy.name)
-    work.parallel(_for_one([*outer, *tiles], work, alone), nest.work)
+    work.parallel(for_one([*outer, *tiles], work, alone), nest.work)
     if left is not None:
-        work.parallel(_for_one(work.sch.get_loops(left)[:-1], work, alone)[:1], nest.work / 16)
+        work.parallel(for_one(work.sch.get_loops(left)[:-1], work, alone)[:1], nest.work / 16)
     if right is not None and shared:
         copied = work.sch.get_loops(f"{right.name}_o" if squares else right)
-        work.parallel(_for_one(copied[:-1], work, alone)[:2], nest.work / 16)
+        work.parallel(for_one(copied[:-1], work, alone)[:2], nest.work / 16)
 
 
 def _taken_in(
@@ -273,34 +294,6 @@ def _in_registers(work: Work, name: str, first: LoopHandle, lanes: int) -> None:
         work.sch.unroll(loops[-2])
     work.contract(f"{name}_update")
     work.done |= {name, f"{name}_init", f"{name}_update"}
-
-
-def _is_worth_threads(nest: Nest, roles: Roles) -> bool:
-    """Whether one of a batch of unknown length, which may be of one, is worth waking threads for."""
-    one = [dim for dim in nest.dims if dim.known or not any(dim is other for other in roles.outer)]
-    return all(dim.known for dim in one) and _count(one) >= ALONE
-
-
-def _for_one(loops: list[LoopHandle], work: Work, alone: bool) -> list[LoopHandle]:
-    """The loops, without those over a batch of unknown length where threads are woken for one of it `alone`."""
-    known = [at for at, loop in enumerate(loops) if work.extent(loop) is not None]
-    return loops[known[0] :] if alone and known else loops
-
-
-def _for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
-    """Whether so many panels give all threads as much to do."""
-    return panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
-
-
-def _stays_near(work: Work, nest: Nest, roles: Roles, panels: int) -> bool:
-    """Whether all panels stay in the second cache beside a tile's rows, which it does not hold all of.
-
-    Each tile of rows does all panels then: a thread with several panels would read all rows again for each.
-    """
-    if roles.outer or not (roles.rows.known and roles.columns.known) or panels <= work.facts.threads:
-        return False
-    line = _depth(nest, roles) * nest.dtype.bits // 8
-    return line * roles.columns.extent <= SECOND_CACHE // 8 and line * roles.rows.extent > SECOND_CACHE
 
 
 def _one_row(work: Work, result: BlockHandle, tile: LoopHandle, rows: int) -> None:
@@ -414,7 +407,7 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     Extents that are not known are padded by little, and to powers of two: others might overflow when rounded up.
     """
     rows, columns = roles.rows, roles.columns
-    depth = _depth(nest, roles)
+    depth = depth_of(nest, roles)
     sizes: tuple[Sequence[int], Sequence[int]] = (
         range(1, 32) if rows.known else (1, 2, 4, 8),
         range(1, 5) if columns.known else (1, 2),
@@ -489,18 +482,6 @@ def nest_loop(nest: Nest, var: object) -> LoopHandle:
 def _by_axis(nest: Nest) -> list[Dim]:
     """The dimensions in the order of the block's axes, in which the loops are now."""
     return [next(dim for dim in nest.dims if dim.var is axis.var) for axis in nest.block.axes]
-
-
-def _depth(nest: Nest, roles: Roles) -> int:
-    """The number of terms of a sum."""
-    return nest.instances // (roles.rows.extent * roles.columns.extent * _count(roles.outer))
-
-
-def _count(dims: Sequence[Dim]) -> int:
-    count = 1
-    for dim in dims:
-        count *= dim.extent
-    return count
 
 
 def rounded_up(work: Work, nest: Nest) -> set[Var]:

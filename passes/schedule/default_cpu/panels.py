@@ -94,6 +94,13 @@ def into_panels(work: Work, copy: BlockHandle, width: int, *, block: bool = Fals
     work.sch.transform_layout(copy, ("write", 0), panels)
 
 
+def panel_by_panel(work: Work, copy: BlockHandle, width: int) -> None:
+    """Copy an operand that lies in lines in the order of its panels."""
+    *_, line, column = work.sch.get_loops(copy)
+    panel, within = work.sch.split(column, [None, width])
+    work.sch.reorder(panel, line, within)
+
+
 def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     """Let a block that copies go in vectors where the lanes divide its line."""
     inner = work.sch.get_loops(copy)[-1]
@@ -104,4 +111,4 @@ def vector_copy(work: Work, copy: BlockHandle, lanes: int) -> bool:
     return True
 
 
-__all__ = ["by_columns", "by_lines", "in_squares", "into_panels", "lines_last", "vector_copy"]
+__all__ = ["by_columns", "by_lines", "in_squares", "into_panels", "lines_last", "panel_by_panel", "vector_copy"]

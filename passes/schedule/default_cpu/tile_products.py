@@ -31,8 +31,9 @@ from tirscript.ir.op import OPS, const
 from tirscript.ir.stmt import BufferStore
 
 from ..primitive import BlockHandle
-from .contraction import SECOND_CACHE, Roles, nest_loop, result_of, roles_of
+from .contraction import Roles, nest_loop, result_of, roles_of
 from .nests import Dim, Nest, indices_of
+from .sharing import SECOND_CACHE
 from .work import Work, only_reader
 
 # rows and columns of a tile, and the bytes of its lines

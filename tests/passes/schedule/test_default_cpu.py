@@ -331,26 +331,57 @@ def test_few_rows_read_the_other_operand_where_it_lies() -> None:
         check_natively(product(rows, columns), made.func)
 
 
-def test_all_threads_make_panels_that_all_of_them_read() -> None:
-    func = with_blocks(
-        parse("""
+def square(side: int, columns: int) -> PrimFunc:
+    """A product of a square matrix, in plain loops."""
+    return with_blocks(
+        parse(f"""
 @T.prim_func
-def main(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")):
-    for i, j in T.grid(256, 256):
+def main(A: T.Buffer(({side}, {side}), "float32"), B: T.Buffer(({side}, {columns}), "float32"),
+         C: T.Buffer(({side}, {columns}), "float32")):
+    for i, j in T.grid({side}, {columns}):
         C[i, j] = 0.0
-        for k in range(256):
+        for k in range({side}):
             C[i, j] += A[i, k] * B[k, j]
 """)
     )
-    few, many = (default_schedule(func, CpuFacts(512, threads)) for threads in (2, 16))
-    outer = few.get(few.get_loops("B_global")[0])
-    assert (outer.kind, outer.stop.value) == ("parallel", 8)  # each of two threads makes its own panels
-    lines = many.get(many.get_loops("B_global")[0])
-    assert (lines.kind, lines.stop.value) == ("parallel", 8 * 256)  # each of 16 half of one
-    given = [np.random.default_rng(seed).integers(-4, 5, (256, 256)).astype("float32") for seed in (0, 1)]
-    found = np.zeros((256, 256), "float32")
-    tirscript.build(many.func, pipeline=DEFAULT_LOWERING)(*given, found)
+
+
+def assert_product(made: Schedule, side: int, columns: int) -> None:
+    given = [
+        np.random.default_rng(seed).integers(-4, 5, (side, width)).astype("float32")
+        for seed, width in ((0, side), (1, columns))
+    ]
+    found = np.zeros((side, columns), "float32")
+    tirscript.build(made.func, pipeline=DEFAULT_LOWERING)(*given, found)
     assert (found == given[0] @ given[1]).all()
+
+
+def test_all_threads_make_panels_that_all_of_them_read() -> None:
+    few, many = (default_schedule(square(640, 640), CpuFacts(512, threads)) for threads in (2, 16))
+    outer = few.get(few.get_loops("B_global")[0])
+    assert (outer.kind, outer.stop.value) == ("parallel", 10)  # each of two threads makes its own panels
+    loops = [many.get(loop) for loop in many.get_loops("B_global")]
+    assert (loops[0].kind, loops[0].stop.value) == ("parallel", 10 * 640)  # each of 16 half of one
+    assert_product(many, 640, 640)
+
+
+@pytest.mark.parametrize(("side", "threads", "panels", "groups"), [(256, 16, 8, 2), (160, 2, 5, 2), (192, 12, 3, 4)])
+def test_threads_share_small_panels_each_with_a_copy(side: int, threads: int, panels: int, groups: int) -> None:
+    """What others have copied would come from their caches."""
+    made = default_schedule(square(side, side), CpuFacts(512, threads))
+    parts = made.get(made.get_loops("B_global")[0])
+    assert (parts.kind, parts.stop.value) == ("parallel", panels * groups)
+    assert_product(made, side, side)
+
+
+@pytest.mark.parametrize(("side", "columns", "outermost"), [(96, 1500, "j_0_i_0_fused"), (640, 450, "i_0")])
+def test_threads_read_all_of_the_lower_operand(side: int, columns: int, outermost: str) -> None:
+    """What all of them read comes from the others' caches, so it is the smaller one."""
+    made = default_schedule(square(side, columns), CpuFacts(512, 16))
+    inside = [made.get(made.get_loops(block)[0]) for block in ("B_pad", "C_init", "C_update")]
+    assert [loop.kind for loop in inside] == ["parallel"] * 3
+    assert [loop.var.name for loop in inside[1:]] == [outermost] * 2
+    assert_product(made, side, columns)
 
 
 @pytest.mark.parametrize(("lines", "copies"), [(64, False), (128, True)])

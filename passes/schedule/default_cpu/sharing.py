@@ -1,0 +1,102 @@
+"""How threads share a product: who does which tiles, and who copies the panels that these read.
+
+for j_0, group in T.parallel(...):        # few panels: several threads do one, each with a copy of its own
+    panel = columns j_0 of the right operand
+    for i_0 in the rows of the group: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..primitive import LoopHandle
+from .nests import Dim, Nest
+from .work import ALONE, Work
+
+if TYPE_CHECKING:
+    from .contraction import Roles
+
+# bytes of an operand that stays in the second cache
+SECOND_CACHE = 1 << 20
+# rows for which a thread copies a panel that others copy too, and the part of the second cache that all panels take
+ROWS_OF_COPY, OF_CACHE = 24, 2
+# the part of the time at least that threads with copies of their own have something to do, of what they had without
+BUSY = 0.75
+
+
+def is_worth_threads(nest: Nest, roles: Roles) -> bool:
+    """Whether one of a batch of unknown length, which may be of one, is worth waking threads for."""
+    one = [dim for dim in nest.dims if dim.known or not any(dim is other for other in roles.outer)]
+    return all(dim.known for dim in one) and count_of(one) >= ALONE
+
+
+def for_one(loops: list[LoopHandle], work: Work, alone: bool) -> list[LoopHandle]:
+    """The loops, without those over a batch of unknown length where threads are woken for one of it `alone`."""
+    known = [at for at, loop in enumerate(loops) if work.extent(loop) is not None]
+    return loops[known[0] :] if alone and known else loops
+
+
+def for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
+    """Whether so many panels give all threads as much to do."""
+    return panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
+
+
+def row_groups(work: Work, nest: Nest, roles: Roles, panels: int, tiles: int | None) -> int:
+    """Into how many groups to part the tiles of rows, each with its own copy of a panel; 1 where all threads copy what
+    all read, which then comes from the others' caches."""
+    if roles.outer or not nest.known or tiles is None:
+        return 1
+    if depth_of(nest, roles) * roles.columns.extent * nest.dtype.bits // 8 > SECOND_CACHE // OF_CACHE:
+        return 1
+    least = max(1, ROWS_OF_COPY * tiles // roles.rows.extent)  # tiles of a group
+    fitting = [groups for groups in range(1, tiles // least + 1) if tiles % groups == 0]
+    threads = work.facts.threads
+    groups = max(fitting, key=lambda groups: (_share(panels * groups, threads), -groups), default=1)
+    return groups if _share(panels * groups, threads) >= BUSY * _share(panels * tiles, threads) else 1
+
+
+def _share(parts: int, threads: int) -> float:
+    """The part of the time in which threads have something to do, where each does as many of so many equal parts."""
+    return parts / (-(-parts // threads) * threads)
+
+
+def is_lower(roles: Roles) -> bool:
+    """Whether the operand of the rows is smaller than that of the columns."""
+    return roles.rows.known and roles.columns.known and roles.rows.extent < roles.columns.extent
+
+
+def stays_near(work: Work, nest: Nest, roles: Roles, panels: int) -> bool:
+    """Whether all panels stay in the second cache beside a tile's rows, which it does not hold all of.
+
+    Each tile of rows does all panels then: a thread with several panels would read all rows again for each.
+    """
+    if roles.outer or not (roles.rows.known and roles.columns.known) or panels <= work.facts.threads:
+        return False
+    line = depth_of(nest, roles) * nest.dtype.bits // 8
+    return line * roles.columns.extent <= SECOND_CACHE // 8 and line * roles.rows.extent > SECOND_CACHE
+
+
+def depth_of(nest: Nest, roles: Roles) -> int:
+    """The number of terms of a sum."""
+    return nest.instances // (roles.rows.extent * roles.columns.extent * count_of(roles.outer))
+
+
+def count_of(dims: Sequence[Dim]) -> int:
+    count = 1
+    for dim in dims:
+        count *= dim.extent
+    return count
+
+
+__all__ = [
+    "SECOND_CACHE",
+    "count_of",
+    "depth_of",
+    "for_all_threads",
+    "for_one",
+    "is_lower",
+    "is_worth_threads",
+    "row_groups",
+    "stays_near",
+]
