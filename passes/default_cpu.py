@@ -25,7 +25,7 @@ from .targets import target_of
 # what is taken where neither the options nor a target say it
 VECTOR_BITS, THREADS = 256, 1
 # what a reader finds in the caches at most: docs/default_schedule.md tells how it was measured; the third cache may
-# be that of many processors, so it counts only up to some times the second
+# be that of many processors, so it counts only up to some times the second, for every two threads
 CACHE, SECONDS = 24 << 20, 12
 TILES = "+amx-int8"
 # what multiplies tiles of bfloat16, and the features for it, the better first
@@ -83,7 +83,7 @@ def default_cpu(
         float_tiles = found[0] if found else ""
     if dots is None:
         dots = next((_dots(one.main.features, bits) for one in known[:1]), "")
-    held = cache or next((_held(one) for one in known), CACHE)
+    held = cache or next((_held(one, cores) for one in known), CACHE)
     if fuses is None:
         fuses = next((_fuses(one.main) for one in known), True)
     return scheduled(func, CpuFacts(bits, cores, reassociate, tiles, float_tiles, dots, held, fuses=fuses))
@@ -100,7 +100,7 @@ def _dots(features: Sequence[str], bits: int) -> str:
     return next((kind for kind, wanted in DOTS.get(bits, ()) if any(set(one) <= set(features) for one in wanted)), "")
 
 
-def _held(target: Target) -> int:
-    """The bytes of a result of which a reader finds some in the caches of a processor."""
+def _held(target: Target, threads: int) -> int:
+    """The bytes of a result of which a reader finds some in the caches of so many processors."""
     second, third = (int(target.main.get(f"l{level}-cache", 0)) for level in (2, 3))
-    return max(CACHE, min(third, SECONDS * second))
+    return max(CACHE, min(third, SECONDS * second * max(1, threads // 2)))

@@ -36,8 +36,8 @@ from .types import lane_bytes, memory_type, value_type
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-WORK = 10_000.0  # the least that is worth a thread, in the unit of parallel_cost: some microseconds
-ROUSE = 8 * WORK  # the least that is worth to wake a thread
+WORK = 4_000.0  # the least that is worth a thread that is awake, in the unit of parallel_cost: some microseconds
+ROUSE = 20 * WORK  # the least that is worth to wake a thread
 UNIT = 256  # iterations: a part of a small loop begins where vectors and cache lines do
 UNROLLED = 128  # iterations that loops inside may have for LLVM to unroll them and vectorize what is around
 NATURAL = f"range(i64 0, {-1 << 63})"  # else LLVM fears that addresses wrap around, and gathers what lies in a row

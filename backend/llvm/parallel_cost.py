@@ -18,7 +18,8 @@ from tirscript.ir.stmt import Attr, Bind, BufferStore, For, If, Stmt, While
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-LANES = 16  # operations that a vectorized loop does in the time of one
+BITS = 512  # of the elements that a vectorized loop computes in the time of one, 16 of them at most
+LANES = 16
 CALL = 10.0  # a mathematical function
 FOREIGN = 200.0  # a C function, one in Python, another function of the module
 UNKNOWN = 64.0  # iterations of a loop of which nothing is known
@@ -42,7 +43,7 @@ class _Estimate:
 
     def iteration(self, loop: For) -> Cost:
         cost = self.body(loop.body)
-        return self.times(cost, 1 / LANES) if _vectorizes(loop) else self.plus(cost, 1.0)
+        return self.times(cost, 1 / _lanes(loop)) if _vectorizes(loop) else self.plus(cost, 1.0)
 
     def body(self, stmts: tuple[Stmt, ...]) -> Cost:
         total: Cost = 0.0
@@ -129,6 +130,12 @@ _COST: dict[type, Callable[[_Estimate, Any], Cost]] = {
     Attr: lambda estimate, stmt: estimate.body(stmt.body),
     While: lambda estimate, stmt: estimate.times(estimate.body(stmt.body), UNKNOWN),
 }
+
+
+def _lanes(loop: For) -> int:
+    """How many iterations of a loop a vector does: as many as it has of the widest elements that are stored."""
+    stored = [node.buffer.dtype.bits for node in walk(loop.body) if type(node) is BufferStore]
+    return min(LANES, BITS // max(stored, default=1))
 
 
 def _vectorizes(loop: For) -> bool:

@@ -82,6 +82,18 @@ def plan_buffer_allocation(func: PrimFunc) -> PrimFunc:
     return result
 
 
+def moved_inside(func: PrimFunc, nest: For) -> For:
+    """A nest of a function with what is allocated before it for its iterations alone; itself where there is nothing."""
+    others = [stmt for stmt in func.body if stmt is not nest]
+    allocs = [stmt for stmt in others if type(stmt) is AllocBuffer]
+    own = [one for one in allocs if not any(_in((stmt,), one.buffer) for stmt in others if stmt is not one)]
+    if not own:
+        return nest
+    moved: PrimFunc = plan_buffer_allocation(func.replace(body=(*own, nest)))
+    found = moved.body[-1]
+    return found if type(found) is For else nest
+
+
 def _survey(func: PrimFunc, homes: dict[Buffer, tuple[_Place, AllocBuffer]], common: dict[Buffer, _Place]) -> None:
     """Where each buffer is allocated, and the innermost body around all its uses."""
 

@@ -30,9 +30,10 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
-from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
+from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt, While
 
 from ...access import constant_extent
+from ...lower.plan_buffer_allocation import moved_inside
 from ...lower.vectorize_loop import in_vectors
 from ...plain_loops.variables_from_arrays import variables_from_arrays
 from ...plain_loops.variables_from_buffers import variables_from_buffers
@@ -45,7 +46,7 @@ from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits, written_out
 from .nests import TAKEN, UNKNOWN, step_of, stride_of, takes_long
 from .records import Records, flattened, with_fields
-from .work import PARALLEL_WORK
+from .work import worth_threads
 
 # as many lanes as T.vectorized makes at once
 MOST = 64
@@ -77,14 +78,16 @@ def outer_vectors(
             body.append(stmt)
             continue
         if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
-            body += outer.either(stmt, without)
+            body += outer.with_own_memory(stmt, outer.either(stmt, without))
         else:
             body.append(stmt)
         without = next(small, None)
     if len(body) == len(given) and all(a is b for a, b in zip(body, given, strict=True)):
         return func
+    others = [stmt for stmt in body if type(stmt) is not AllocBuffer]
+    inside = {node.buffer for node in walk(tuple(others)) if type(node) is AllocBuffer}
     allocated = [stmt for stmt in body if type(stmt) is AllocBuffer]
-    idle = {stmt for stmt in allocated if not any(uses(one, stmt.buffer) for one in body if one is not stmt)}
+    idle = {one for one in allocated if one.buffer in inside or not any(uses(stmt, one.buffer) for stmt in others)}
     return func.replace(body=tuple([stmt for stmt in body if stmt not in idle]))
 
 
@@ -118,6 +121,16 @@ class _Outer:
                 return found
         return self.made(stmt)
 
+    def with_own_memory(self, stmt: For, made: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """What was `made` of a nest, or what threads share where each iteration has the memory that it fills first."""
+        if not self.threads or any(type(one) is For and one.kind == "parallel" for one in made):
+            return made
+        own = moved_inside(self.func, stmt)
+        if own is stmt or not self.split(own):
+            return made
+        found = self.made(own)
+        return made if has_vectors(made) and not has_vectors(found) else found
+
     def made(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement with vectors where there may be."""
         if type(stmt) is If:
@@ -130,7 +143,7 @@ class _Outer:
             return found
         inner = [node for node in walk(stmt) if type(node) is For and self.gains(node)]
         if not any(type(node) is For for node in walk(stmt.body)):
-            return (stmt,)
+            return (stmt.replace(kind="parallel") if self.split(stmt) else stmt,)
         for loop in (self.outward(stmt, inner[0]), stmt if inner[0] is stmt else None) if inner else ():
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
             if made is not None:
@@ -141,7 +154,7 @@ class _Outer:
             made = self.vectors(stmt) if gathers else None
             if made is not None or waiting:
                 return made or self.rows(stmt)
-        parallel = self.threads and _work(stmt) >= PARALLEL_WORK and self.independent(stmt)
+        parallel = self.split(stmt)
         self.threads = self.threads and not parallel
         self.around.append(stmt)
         body, schedule = self.inside(stmt), self.schedule
@@ -150,9 +163,15 @@ class _Outer:
             body, self.schedule = self.each(stmt.body), schedule
         self.around.pop()
         self.threads = self.threads or parallel
-        if body is stmt.body:
+        if body is stmt.body and not parallel:
             return (stmt,)
         return (stmt.replace(body=body, kind="parallel" if parallel else stmt.kind),)
+
+    def split(self, loop: For) -> bool:
+        """Whether threads share the iterations of a loop that is left as it is, or whose body has changed."""
+        if not self.threads or loop.kind != "serial" or not worth_threads(_work(loop)) or leaves_loop(loop.body):
+            return False
+        return self.independent(loop)
 
     def keeping(self, loop: For) -> tuple[Stmt, ...] | None:
         """A loop over records as one over vectors that keep what inner loops change; None where there is none."""
@@ -171,7 +190,7 @@ class _Outer:
         extent, kind = constant_extent(loop), loop.var.dtype
         if loop.step is not None or (extent is not None and extent < 2 * ROWS) or not _has_bounds(loop):
             return (loop,)
-        parallel = self.threads and _work(loop) >= PARALLEL_WORK
+        parallel = self.threads and worth_threads(_work(loop))
         if written_out(loop, self.facts.vector_bits):
             return (loop.replace(kind="parallel") if parallel else loop,)
         outer = Var(f"{loop.var.name}_0", kind)
@@ -319,7 +338,7 @@ class _Outer:
     def chunks(self, loop: For, start: Expr, count: Expr, lanes: int, *, whole: bool = True) -> For | None:
         """So many vectors of a loop from an iteration on; where they are not `whole`, lanes behind its end are off."""
         kind = loop.var.dtype
-        parallel = whole and self.threads and _work(loop) >= PARALLEL_WORK and not is_const(count, 1)
+        parallel = whole and self.threads and worth_threads(_work(loop)) and not is_const(count, 1)
         outer = Var(f"{loop.var.name}_0", kind)
         first = simplified(start + outer * lanes)
         # lanes are counted from the first one: behind the end their dtype may have no numbers left
@@ -437,6 +456,9 @@ def _work(loop: For) -> int:
         if type(node) is For:
             extent = constant_extent(node)
             count *= UNKNOWN if extent is None else extent
+            most = max(most, count)
+        elif type(node) is While:
+            count *= UNKNOWN
             most = max(most, count)
         if isinstance(node, Stmt):
             todo += ((inner, count) for inner in children(node))

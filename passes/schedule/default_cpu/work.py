@@ -21,8 +21,9 @@ from ..tree import body_fields
 from .facts import CpuFacts
 from .nests import Nest, extent_of, is_plain, nest_of
 
-# a loop of less work than this is done before other threads have begun: about 20 microseconds
-PARALLEL_WORK = 1 << 16
+# a loop of less work than this is done before other threads have begun: some microseconds. The code generator decides
+# again by what an iteration does (backend/llvm/parallel.py)
+PARALLEL_WORK = 1 << 13
 # terms of one of a batch of unknown length, which may be of one, that are worth waking threads for it alone
 ALONE = 1 << 20
 
@@ -30,6 +31,11 @@ ALONE = 1 << 20
 FORKS = 2
 
 FEW_VECTORS = 8  # a register tile has no more beside each other
+
+
+def worth_threads(work: float) -> bool:
+    """Whether so many operations are worth other threads."""
+    return work >= PARALLEL_WORK
 
 
 class Work:
@@ -116,7 +122,7 @@ class Work:
 
     def parallel(self, loops: Sequence[LoopHandle], work: float) -> None:
         """Run the outermost loops in parallel where there is enough to do; `work` counts operations."""
-        if self.facts.threads < 2 or work < PARALLEL_WORK or not loops:
+        if self.facts.threads < 2 or not worth_threads(work) or not loops:
             return
         first, *others = loops
         for other in others:
@@ -195,4 +201,4 @@ def _contract(work: Work, block: str) -> None:
     work.sch.contract(block)
 
 
-__all__ = ["ALONE", "PARALLEL_WORK", "Work", "only_reader"]
+__all__ = ["ALONE", "PARALLEL_WORK", "Work", "only_reader", "worth_threads"]
