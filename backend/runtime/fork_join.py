@@ -74,6 +74,10 @@ make:
   %part.field = getelementptr inbounds %box, ptr %box, i64 0, i32 1
   %done.field = getelementptr inbounds %box, ptr %box, i64 0, i32 7
   store i32 0, ptr %done.field, align 4
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
+  %begun.field = getelementptr inbounds %box, ptr %box, i64 0, i32 13
+  store i32 0, ptr %placed.field, align 4
+  store i32 0, ptr %begun.field, align 4
   %more = add i32 %count, 1
   store i32 %more, ptr %part.field, align 4
   %status = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @work, ptr %box)
@@ -82,7 +86,7 @@ make:
 made:
   br label %check
 done:
-  store i32 %count, ptr @workers, align 4
+  store atomic i32 %count, ptr @workers monotonic, align 4
   call i32 @pthread_attr_destroy(ptr %attributes)
   call i32 @pthread_sigmask(i32 {setmask}, ptr %before, ptr null)
   ret i32 %count
@@ -102,12 +106,13 @@ _POOL = """
 ; forgets the exception of a ticket; set once
 @tirscript_forget = global ptr null, align 8
 
-; given, part, body, closure, begin, end; done, status, error record; thread, processor, whether it was placed
-%box = type {{ i32, i32, ptr, ptr, i64, i64, [88 x i8], i32, i32, [{error} x i8], i32, i32, i32, [{rest} x i8] }}
+; given, part, body, closure, begin, end; done, status, error record; thread, processor, whether it was placed; begun
+%box = type {{ i32, i32, ptr, ptr, i64, i64, [88 x i8], i32, i32, [{error} x i8], i32, i32, i32, i32, [{rest} x i8] }}
 @boxes = internal global [{most} x %box] zeroinitializer, align 128
 @busy = internal global [32 x i32] zeroinitializer, align 128
 @patience = internal global [32 x i32] zeroinitializer, align 128
 @failed = internal global [32 x i32] zeroinitializer, align 128
+@computing = internal global [32 x i32] zeroinitializer, align 128
 @workers = internal global i32 0, align 4
 @spared = internal global i32 0, align 4
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -118,7 +123,7 @@ declare i32 @llvm.umax.i32(i32, i32)
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
 ; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
 ; all of it. While a loop runs nothing is in vain yet: its threads will be needed for the next one. So they look on by
-; turns of an eighth, until it has ended
+; turns of an eighth, until it has ended, or until somebody seems to wait for this thread's processor
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -136,11 +141,13 @@ entry:
   %raised = call i32 @llvm.umax.i32(i32 %usual, i32 %eighth)
   %mostly = select i1 %trial.short, i32 %raised, i32 %usual
   %most = select i1 %trial, i32 %allowed, i32 %mostly
+  %turn.first = call i32 @llvm.umin.i32(i32 %most, i32 %eighth)
+  %some = icmp ne i32 %allowed, 0
   br label %look
 look:
   %round = phi i32 [0, %entry], [%next, %pause], [0, %again]
-  %bound = phi i32 [%most, %entry], [%bound, %pause], [%eighth, %again]
-  %times = phi i32 [0, %entry], [%times, %pause], [%times.next, %again]
+  %bound = phi i32 [%turn.first, %entry], [%bound, %pause], [%eighth, %again]
+  %times = phi i32 [1, %entry], [%times, %pause], [%times.next, %again]
   %now = load atomic i32, ptr %word acquire, align 4
   %same = icmp eq i32 %now, %seen
   %next = add i32 %round, 1
@@ -154,14 +161,18 @@ pause:
 out:
   %running = load atomic i32, ptr @busy monotonic, align 4
   %taken = icmp ne i32 %running, 0
-  %some = icmp ne i32 %allowed, 0
   %early = icmp ult i32 %times, 128
   %times.next = add i32 %times, 1
-  %worth = and i1 %taken, %some
-  %longer = and i1 %worth, %early
+  %looked = mul i32 %times, %eighth
+  %usually = icmp ult i32 %looked, %most
+  %worth = and i1 %taken, %early
+  %either = or i1 %worth, %usually
+  %longer = and i1 %either, %some
   br i1 %longer, label %again, label %done
 again:
-  br label %look
+  %starved = call i1 @starved()
+  %leaves = and i1 %starved, %taken
+  br i1 %leaves, label %done, label %look
 done:
   %half = lshr i32 %usual, 1
   %double.most = shl i32 %most, 1
@@ -207,6 +218,9 @@ run:
   %closure = load ptr, ptr %closure.field, align 8
   %begin = load i64, ptr %begin.field, align 8
   %end = load i64, ptr %end.field, align 8
+  %begun.field = getelementptr inbounds %box, ptr %box, i64 0, i32 13
+  store atomic i32 %word, ptr %begun.field monotonic, align 4
+  call void @here(ptr %box)
   %status = call i32 %body(ptr %closure, i64 %begin, i64 %end, ptr %error, ptr @failed, i32 %part)
   store i32 %status, ptr %status.field, align 4
   %good = icmp eq i32 %status, 0
@@ -368,6 +382,8 @@ woken:
   %sleeper.last = icmp eq i64 %sleeper.part, %threads
   br i1 %sleeper.last, label %own, label %waking
 own:
+  %woke = phi i1 [false, %handed], [true, %woken]
+  store atomic i32 1, ptr @computing monotonic, align 4
   %status = call i32 %body(ptr %closure, i64 0, i64 %first.end, ptr %error, ptr @failed, i32 0)
   %fine = icmp eq i32 %status, 0
   br i1 %fine, label %joining, label %stop
@@ -375,10 +391,14 @@ stop:
   store atomic i32 0, ptr @failed monotonic, align 4
   br label %joining
 joining:
+  store atomic i32 0, ptr @computing monotonic, align 4
   %others.wide = zext i32 %others to i64
+  br i1 %woke, label %freeing, label %join
+freeing:
+  call void @free(i32 %others)
   br label %join
 join:
-  %awaited.at = phi i64 [0, %joining], [%awaited.next, %finished]
+  %awaited.at = phi i64 [0, %joining], [0, %freeing], [%awaited.next, %finished]
   %awaited = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %awaited.at
   %done.field = getelementptr inbounds %box, ptr %awaited, i64 0, i32 7
   %given = load atomic i32, ptr %awaited monotonic, align 4
@@ -501,6 +521,7 @@ done:
 define void @tirscript_forked() nounwind {{
   store i32 0, ptr @workers, align 4
   store atomic i32 0, ptr @busy monotonic, align 4
+  store atomic i32 0, ptr @computing monotonic, align 4
   call void @renew()
   ret void
 }}
@@ -544,7 +565,7 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     linux = threads and futex and has_futex(triple)
     pool = _POOL.format(
         error=ERROR_BYTES,
-        rest=256 - 136 - ERROR_BYTES - 12,
+        rest=256 - 136 - ERROR_BYTES - 16,
         most=MOST_THREADS,
         raised=RAISED,
         pause=_PAUSE.get(processor, ""),

@@ -9,9 +9,16 @@ wherever it could before.
 The same happens to a caller that sleeps until a worker is done, and wakes where that runs. Where there are more threads
 than processors (they do not spin then), all this is left to the scheduler.
 
-`rest` is called by a worker that goes to sleep, `survey` and `place` by the caller that is about to wake one, `roam` by
-a worker that has woken; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on`
-by the caller that has woken. They run only for threads that sleep.
+A processor may have been taken by somebody else since: so the caller lets those go who have not begun when it has done
+its own part, and the scheduler finds another for them.
+
+Two may still get one processor, and who looks for work there would keep it from the one that is waited for. So who
+looks on while nobody works goes to sleep, and is placed anew.
+
+`rest` is called by a worker that goes to sleep, `here` by one that begins a part, `survey` and `place` by the caller
+that is about to wake one, `free` by it when its part is done, `roam` by a worker that has woken, `starved` by who looks
+on; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by the caller that
+has woken. But for `here` and `starved` they run only for threads that sleep.
 """
 
 from __future__ import annotations
@@ -111,6 +118,14 @@ define internal void @rest(ptr %box) nounwind {{
   ret void
 }}
 
+; where a worker is that begins its part
+define internal void @here(ptr %box) nounwind {{
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %processor = call i32 @sched_getcpu()
+  store atomic i32 %processor, ptr %processor.field monotonic, align 4
+  ret void
+}}
+
 ; the processors that the caller and those of the first `others` workers have who are awake
 define internal void @survey(i32 %others) noinline nounwind {{
 entry:
@@ -166,10 +181,73 @@ move:
   call void @add(ptr @taken, i32 %found)
   %good = icmp ne i32 %found, -1
   %flag = zext i1 %good to i32
-  store i32 %flag, ptr %placed.field, align 4
+  store atomic i32 %flag, ptr %placed.field monotonic, align 4
   br label %done
 done:
   ret void
+}}
+
+; those of the first `others` workers who were placed and have not begun may run where they could before
+define internal void @free(i32 %others) noinline nounwind {{
+entry:
+  br label %look
+look:
+  %at = phi i32 [0, %entry], [%next, %on]
+  %wide = zext i32 %at to i64
+  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
+  %placed = load atomic i32, ptr %placed.field monotonic, align 4
+  %held = icmp ne i32 %placed, 0
+  br i1 %held, label %let, label %on
+let:
+  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %wide
+  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
+  %thread = load i32, ptr %thread.field, align 4
+  call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %mask)
+  br label %on
+on:
+  %next = add i32 %at, 1
+  %over = icmp uge i32 %next, %others
+  br i1 %over, label %done, label %look
+done:
+  ret void
+}}
+
+; whether a worker has not begun what it was given, or a caller has not seen that all is done: it may wait for the
+; processor of one who looks on
+define internal i1 @starved() noinline nounwind {{
+entry:
+  %have = load atomic i32, ptr @workers monotonic, align 4
+  %computing = load atomic i32, ptr @computing monotonic, align 4
+  br label %look
+look:
+  %at = phi i32 [0, %entry], [%next, %on]
+  %working = phi i32 [%computing, %entry], [%working.next, %on]
+  %over = icmp uge i32 %at, %have
+  br i1 %over, label %idle, label %read
+read:
+  %wide = zext i32 %at to i64
+  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
+  %done.field = getelementptr inbounds %box, ptr %box, i64 0, i32 7
+  %begun.field = getelementptr inbounds %box, ptr %box, i64 0, i32 13
+  %given = load atomic i32, ptr %box monotonic, align 4
+  %begun = load atomic i32, ptr %begun.field monotonic, align 4
+  %job = and i32 %given, -2
+  %waits = icmp ne i32 %job, %begun
+  br i1 %waits, label %done, label %on
+on:
+  %done.word = load atomic i32, ptr %done.field monotonic, align 4
+  %finished = and i32 %done.word, -2
+  %left = sub i32 %job, %finished
+  %working.next = or i32 %working, %left
+  %next = add i32 %at, 1
+  br label %look
+idle:
+  %nobody = icmp eq i32 %working, 0
+  br label %done
+done:
+  %answer = phi i1 [%nobody, %idle], [true, %read]
+  ret i1 %answer
 }}
 
 ; a worker that has woken may run where it could before it was placed
@@ -179,11 +257,11 @@ entry:
   %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
   %processor = call i32 @sched_getcpu()
   store atomic i32 %processor, ptr %processor.field monotonic, align 4
-  %placed = load i32, ptr %placed.field, align 4
+  %placed = load atomic i32, ptr %placed.field monotonic, align 4
   %held = icmp ne i32 %placed, 0
   br i1 %held, label %free, label %done
 free:
-  store i32 0, ptr %placed.field, align 4
+  store atomic i32 0, ptr %placed.field monotonic, align 4
   %at = sub i32 %part, 1
   %at.wide = zext i32 %at to i64
   %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at.wide
@@ -265,8 +343,20 @@ define internal void @rest(ptr %box) nounwind {
   ret void
 }
 
+define internal void @here(ptr %box) nounwind {
+  ret void
+}
+
 define internal void @survey(i32 %others) nounwind {
   ret void
+}
+
+define internal void @free(i32 %others) nounwind {
+  ret void
+}
+
+define internal i1 @starved() nounwind {
+  ret i1 false
 }
 
 define internal void @place(i64 %at) nounwind {

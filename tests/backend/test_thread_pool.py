@@ -419,6 +419,41 @@ print("done")
     assert found.stdout == "done\n", found.stderr
 
 
+DOUBLE = """
+@T.prim_func
+def double(A: T.Buffer((64, 4096), "float32"), B: T.Buffer((64, 4096), "float32")):
+    for i in T.parallel(64):
+        for j in range(4096):
+            B[i, j] = A[i, j] * T.float32(2)
+"""
+
+
+def test_who_looks_for_work_leaves_its_processor_to_the_one_that_is_waited_for() -> None:
+    """It would look until the scheduler takes the processor away, at each loop: hundreds of times what a loop takes."""
+    if not os.path.isdir("/proc/self/task") or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("the system does not tell what threads do, or has one processor")
+    code = f"""
+import os, time, numpy as np, tirscript
+tirscript.set_num_threads(2)
+double = tirscript.build(tirscript.parse('''{DOUBLE}'''))
+a, b = np.ones((64, 4096), "float32"), np.zeros((64, 4096), "float32")
+tasks = lambda: {{int(task) for task in os.listdir("/proc/self/task")}}
+before = tasks()
+for _ in range(1000):
+    double(a, b)  # each thread learns that it pays to look
+own = min(os.sched_getaffinity(0))
+for task in [os.getpid(), *(tasks() - before)]:
+    os.sched_setaffinity(task, {{own}})
+start = time.process_time()
+for _ in range(1000):
+    double(a, b)
+print(time.process_time() - start, (b == 2).all())  # of the processor: what others do is not in it
+"""
+    found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    spent, right = found.stdout.split()
+    assert float(spent) < 0.4 and right == "True", (found.stdout, found.stderr)
+
+
 # other systems
 
 HARNESS = """
