@@ -20,6 +20,7 @@ from .advice import ADVICE, BUILTIN_ADVICE, TYPES, advise, in_words
 from .budget import Budget
 from .python import BUILTINS, is_numpy_scalar
 from .source import quiet_parse
+from .trivia import Comments
 
 _MISSING = object()
 _NAMESPACES = frozenset(f"did you mean `{letter}`?" for letter in "TIGR")  # near to any index of one letter
@@ -101,15 +102,24 @@ class Called(NamedTuple):
 
 class Macro:
     """A macro. `names` gives those of the place that defines it, at the time of the call, as Python's functions see
-    theirs; a hygienic one sees them and its parameters only, another one also what is in scope at the call."""
+    theirs; a hygienic one sees them and its parameters only, another one also what is in scope at the call. Its
+    `comments` stand with the statements wherever these are written out."""
 
     def __init__(
-        self, node: ast.FunctionDef, source: Source, names: Callable[[], dict[str, Any]], *, hygienic: bool
+        self,
+        node: ast.FunctionDef,
+        source: Source,
+        names: Callable[[], dict[str, Any]],
+        *,
+        hygienic: bool,
+        comments: Comments | None = None,
     ) -> None:
         self.node = node
         self.source = source
         self.names = names
         self.hygienic = hygienic
+        self.comments = comments
+        self.last_line = max(node.end_lineno or 0, *(comments.whole if comments else ()), 0)
         self.name = node.name
         self.__name__ = node.name
         self.given: tuple[Any, ...] = ()  # the arguments before those of a call: the object whose method it is
@@ -117,7 +127,7 @@ class Macro:
     def __get__(self, instance: Any, owner: type | None = None) -> Macro:
         if instance is None:
             return self
-        bound = Macro(self.node, self.source, self.names, hygienic=self.hygienic)
+        bound = Macro(self.node, self.source, self.names, hygienic=self.hygienic, comments=self.comments)
         bound.given = (instance,)
         return bound
 

@@ -220,9 +220,10 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
         raise TypeError(f"T.macro decorates a function, not {words(function)}")
-    source, _, node = definition_of(function)
+    source, tree, node = definition_of(function)
     local = locals_of(function)
-    return Macro(node, source, lambda: python_names(names_of(function, local)), hygienic=hygienic)
+    comments = Comments(source.text, tree)
+    return Macro(node, source, lambda: python_names(names_of(function, local)), hygienic=hygienic, comments=comments)
 
 
 def python_names(names: dict[str, Any]) -> dict[str, Any]:
@@ -448,7 +449,7 @@ class Reader(ModuleReader):
             lowering.signature()
             return self.lower(lowering, last)
         if isinstance(node, ast.FunctionDef) and decorator == "macro":
-            self.names[node.name] = Macro(node, self.source, lambda: self.names, hygienic=self.hygienic(node))
+            self.names[node.name] = self.macro(node, last)
             return None
         if isinstance(node, ast.ClassDef) and decorator == "ir_module":
             return self.module(node, last)
@@ -460,6 +461,14 @@ class Reader(ModuleReader):
             hint = "that of a function is `@T.prim_func` or `@G.graph_func`"
             self.report("T022", "this decorator does not fit a function", node, hint=hint)
         return None
+
+    def macro(self, node: ast.FunctionDef, last: int) -> Macro:
+        """A macro; comments between it and line `last` may be its."""
+        comments = self.comments
+        if comments is not None:
+            end = node.end_lineno or node.lineno
+            comments = comments.moved(node.lineno, comments.split_after(end + 1, last, node.body[0].col_offset) - 1)
+        return Macro(node, self.source, lambda: self.names, hygienic=self.hygienic(node), comments=comments)
 
     def hygienic(self, node: ast.FunctionDef) -> bool:
         """The option of `@T.macro(hygienic=...)`."""

@@ -13,11 +13,14 @@ from tirscript.ir.words import counted
 from .builders import BuilderLowering
 from .context import Macro
 from .scope import Names
+from .trivia import header_end
 
 MAX_DEPTH = 100  # macros that call macros
 MAX_CALLS = 6  # shown of a mistake in macros that call each other: the innermost ones, and the outermost
 # what says where the lowering is; a macro's statements are lowered in another place
 _PLACE = ("source", "outer", "comments", "definition", "scopes", "fixed", "names")
+# what is of one call alone: where its statements go, and how far the comments of its text are read
+_OF_CALLS = ("macro_out", "taken", "end")
 
 
 class LeaveMacro(Exception):
@@ -46,14 +49,20 @@ class MacroLowering(BuilderLowering):
         args, kwargs = self.arguments(call)
         scope = self.bind_macro(macro, [*macro.given, *args], kwargs, call)
         definition = macro.node.body
-        place = {name: getattr(self, name) for name in (*_PLACE, "macro_out")}
+        place = {name: getattr(self, name) for name in (*_PLACE, *_OF_CALLS)}
         reported = len(self.diagnostics)
         top = self.block is not None and self.block.depth == len(self.scopes)
         at = self.span(call)
         self.depth += 1
         self.copies += 1
         self.macro_out = self.out
-        self.source, self.outer, self.comments, self.definition = macro.source, macro.names(), None, definition
+        self.source, self.outer, self.comments, self.definition = (
+            macro.source,
+            macro.names(),
+            macro.comments,
+            definition,
+        )
+        self.taken = 0
         self.scopes = [scope] if macro.hygienic else [*self.scopes, scope]
         self.fixed = {} if macro.hygienic else dict(self.fixed)
         self.names = Names(definition)
@@ -61,7 +70,7 @@ class MacroLowering(BuilderLowering):
             self.block.depth = len(self.scopes) if top else -1
         try:
             with suppress(LeaveMacro):
-                self.statements(definition, macro.node.lineno)
+                self.statements(definition, header_end(macro.node), macro.last_line)
         finally:
             for name, value in place.items():
                 setattr(self, name, value)

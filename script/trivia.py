@@ -66,6 +66,19 @@ class Comments:
             del found[-1]
         return found
 
+    def moved(self, first: int, last: int) -> Comments:
+        """The comments and blank lines of lines `first` to `last`, which are in this no more."""
+        made = Comments("", ast.Module([], []))
+        for line in range(first, last + 1):
+            if line in self.whole:
+                made.whole[line] = self.whole.pop(line)
+            if line in self.beside:
+                made.beside[line] = self.beside.pop(line)
+            if line in self.blank:
+                self.blank.remove(line)
+                made.blank.add(line)
+        return made
+
     def within(self, first: int, last: int) -> tuple[list[str], str]:
         """Comments inside a statement of several lines: those but one, to stand above it, and the one beside it."""
         above: list[str] = []

@@ -448,3 +448,69 @@ def test_comments_of_a_function_in_a_function_stay() -> None:
     written = [line[line.index("#") :] for line in found.script().splitlines() if "#" in line]
     assert sorted(written) == sorted(comments)
     assert_round_trip(found)
+
+
+MACRO = """@T.macro
+def twice(A, i):
+    # twice
+    t = A[i]  # what is there
+
+    # and back
+    A[i] = t * 2
+    # done
+
+
+# above the function
+@T.prim_func
+def f(A: T.Buffer((8,), "int32")):
+    # first
+    twice(A, 0)  # call
+    A[1] = 1  # between
+    twice(A, 2)
+    # last
+"""
+
+
+def test_comments_of_a_macro_stand_with_its_statements() -> None:
+    """They stood above the function that follows the macro."""
+    body = parse(HEADER + MACRO).script().split("# above the function\n", 1)[1]
+    assert body == textwrap.dedent(
+        """\
+        @T.prim_func
+        def f(A: T.Buffer((8,), "int32")):
+            # first
+            # call
+            # twice
+            t = A[0]  # what is there
+
+            # and back
+            A[0] = t * 2
+            # done
+            A[1] = 1  # between
+            # twice
+            t_1 = A[2]  # what is there
+
+            # and back
+            A[2] = t_1 * 2
+            # done
+            # last
+        """
+    )
+
+
+@T.macro
+def _halves(A, i):
+    # half
+    A[i] = A[i] // 2  # of it
+
+
+def test_comments_of_a_live_macro_stand_with_its_statements() -> None:
+    """They were lost."""
+
+    @T.prim_func
+    def halve(A: T.Buffer((8,), "int32")):
+        _halves(A, 0)
+        # behind the call
+        A[1] = 0
+
+    assert halve.script().endswith("# half\n    A[0] = A[0] // 2  # of it\n    # behind the call\n    A[1] = 0\n")
