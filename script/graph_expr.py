@@ -242,6 +242,22 @@ class GraphExprLowering(GraphLegacyLowering):
         given = [self.leaf(arg, at) if isinstance(arg, GraphExpr) else arg for arg, at in zip(args, nodes, strict=True)]
         return self.checked(entry, given, {}, node)
 
+    def iterable(self, value: Any, node: ast.expr) -> bool:
+        if isinstance(value, GraphExpr):
+            return type(self.type_at_place(value, node)) is TupleType
+        return super().iterable(value, node)
+
+    def folds(self, name: str, items: list[Any]) -> bool:
+        """Tensors are added, as numpy's arrays are; of two, none is the lesser."""
+        if self.tensors(*items):
+            return name in ("add", "abs")
+        return super().folds(name, [self.scalar(item) for item in items])
+
+    def joined(self, name: str, items: list[Any], node: ast.Call) -> Any:
+        if self.tensors(*items):
+            return self.graph_operator(name, tuple(items), node, (node,) * len(items))
+        return super().joined(name, [self.scalar(item) for item in items], node)
+
     def values(self, nodes: list[ast.expr]) -> list[Any]:
         """The values of nodes that stand side by side."""
         found: list[Any] = []

@@ -33,7 +33,12 @@ def plain_string(value: Any) -> Any:
 
 def of_the_program(value: Any) -> bool:
     """Whether a value, or one that it holds, is known only when the program runs."""
-    return any(isinstance(item, (Expr, Buffer, GraphExpr)) for item in inside(value))
+    return part_of_the_program(value) is not None
+
+
+def part_of_the_program(value: Any) -> Expr | Buffer | GraphExpr | None:
+    """What of a value, or of those that it holds, is known only when the program runs: the first such thing."""
+    return next((item for item in inside(value) if isinstance(item, (Expr, Buffer, GraphExpr))), None)
 
 
 class PlainLowering(Context):

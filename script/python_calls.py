@@ -22,7 +22,7 @@ from .choices import Choice
 from .context import Abort
 from .graph_names import TypeForm
 from .namespace import DialectFunction, TypeName
-from .plain import of_the_program
+from .plain import of_the_program, part_of_the_program
 from .python import BUILTINS
 from .subscript import SubscriptLowering
 
@@ -48,9 +48,8 @@ class PythonCallLowering(SubscriptLowering):
         self.sized((args, kwargs), node)
         special = _EXPR_BUILTINS.get(function) if function.__hash__ is not None else None
         if special is not None and not kwargs:
-            several = len(args) == 1 and hasattr(args[0], "__iter__") and not isinstance(args[0], Buffer)
-            items = self.iterate(args[0], node) if several else args
-            if any(isinstance(item, Expr) for item in items):
+            items = self._operands(special, args, node)
+            if self.folds(special, items):
                 return self._fold(special, items, node)
         held = next((arg for arg in [*args, *kwargs.values()] if of_the_program(arg)), None)
         if held is None:
@@ -73,14 +72,15 @@ class PythonCallLowering(SubscriptLowering):
         name = str(getattr(function, "__name__", type(function).__name__)).lstrip("_")
         text = self.span(place).text
         word = f"`{text}`" if len(text) < 40 else "its argument"
+        part = part_of_the_program(held)
         hint = BUILTIN_ADVICE.get(name) if name != "print" or not isinstance(held, GraphExpr) else None
         if hint is None:
             own = isinstance(node.func, ast.Name) and name not in BUILTINS
-            of_several = _OF_SEVERAL.get(function) if isinstance(held, GraphExpr) and len(node.args) > 1 else None
-            spelt = self.spelling(of_several or name)
+            of_several = isinstance(part, GraphExpr) and (part is not held or len(node.args) > 1)
+            spelt = self.spelling(_OF_SEVERAL.get(function, name) if of_several else name)
             hint = f"did you mean `{spelt}`?" if spelt is not None and not own else self.instead(name)
-        if isinstance(held, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
-            hint = f"loop over the elements: `for i in range({held.name}.shape[0]):`"
+        if isinstance(part, Buffer) and name in ("sum", "min", "max", "abs", "list", "tuple", "enumerate", "zip"):
+            hint = f"loop over the elements: `for i in range({part.name}.shape[0]):`"
         notes = (f"{type(problem).__name__}: {problem}",) if problem is not None and hint is None else ()
         failed = _what_failed(function, problem)
         if failed is not None:
@@ -109,20 +109,40 @@ class PythonCallLowering(SubscriptLowering):
         """What is written in the language in place of a function of Python or numpy."""
         return ADVICE.get(name)
 
-    def _fold(self, name: str, items: list[Any], node: ast.Call) -> Expr:
+    def _operands(self, name: str, args: list[Any], node: ast.Call) -> list[Any]:
+        """What Python's function joins by the operator `name`: what a list holds, or several arguments (the second of
+        `sum` is what it starts with); nothing where Python would refuse."""
+        one = bool(args) and self.iterable(args[0], node)
+        if name == "add":
+            return [*args[1:], *self.iterate(args[0], node)] if one and len(args) < 3 else []
+        if name == "abs" or len(args) > 1:
+            return args
+        return self.iterate(args[0], node) if one else []
+
+    def iterable(self, value: Any, node: ast.expr) -> bool:
+        """Whether a value holds others, one after the other."""
+        return hasattr(value, "__iter__") and not isinstance(value, Buffer)
+
+    def folds(self, name: str, items: list[Any]) -> bool:
+        """Whether the operator `name` joins these items, among which are values of the program."""
+        return any(isinstance(item, Expr) for item in items)
+
+    def joined(self, name: str, items: list[Any], node: ast.Call) -> Any:
+        """The operator `name` on one or two items."""
+        if any(isinstance(item, Expr) for item in items):
+            return self.operator(OPS[name], items, node)
+        return BUILTINS["sum" if name == "add" else name](items)
+
+    def _fold(self, name: str, items: list[Any], node: ast.Call) -> Any:
         if name == "abs":
-            return self.operator(OPS["abs"], items, node)
+            return self.joined(name, items, node)
         if len(items) > MAX_TERMS:
             raise self.fail(
                 "T004", f"this makes one expression of over {MAX_TERMS:,} terms", node, hint="add them up in a loop"
             )
         result = items[0]
         for item in items[1:]:
-            result = (
-                self.operator(OPS[name], [result, item], node)
-                if isinstance(result, Expr) or isinstance(item, Expr)
-                else BUILTINS["sum" if name == "add" else name]((result, item))
-            )
+            result = self.joined(name, [result, item], node)
         return result
 
 

@@ -8,6 +8,7 @@ import pytest
 import tirscript
 from tirscript import DiagnosticError
 from tirscript.script import graph as G
+from tirscript.testing import assert_structural_equal
 
 GRAPH = """
 @G.graph_func
@@ -154,6 +155,8 @@ def test_a_wrong_type_of_the_result_is_underlined_where_it_stands() -> None:
     [
         ("max(x, 0.0)", "did you mean `G.maximum`?", "G.maximum(x, 0.0)"),  # `G.max(x, 0)` would reduce the axis 0
         ("min(x, w)", "did you mean `G.minimum`?", "G.minimum(x, w)"),
+        ("min([x, x])", "did you mean `G.minimum`?", "G.minimum(x, x)"),
+        ("sum(x)", "did you mean `G.sum`?", "G.sum(x)"),
         ("max(x)", "did you mean `G.max`?", "G.max(x)"),
         ("pow(x, 2)", "`x ** 2.0`, or `G.power(x, y)`", "x ** 2.0"),
         ("x + i", '`i.astype("float32")`', 'x + i.astype("float32")'),
@@ -171,6 +174,25 @@ def test_what_the_help_says_is_read(value: str, hint: str, fixed: str) -> None:
     (one,) = caught.value.diagnostics
     assert hint in str(one.hint)
     tirscript.parse(text.format(value=fixed))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("sum([x, x, 2.0])", "x + x + 2.0"),
+        ("sum([x, x], x)", "x + x + x"),
+        ("sum(G.exp(part) for part in (x, x))", "G.exp(x) + G.exp(x)"),
+        ("sum(G.split(x, 2))", "parts[0] + parts[1]"),
+        ("abs(x)", "G.abs(x)"),
+        ("x + G.prim_value(max(n, 3))", "x + G.prim_value(T.max(n, 3))"),
+    ],
+)
+def test_pythons_functions_join_what_a_graph_computes(value: str, written: str) -> None:
+    """`sum` of a list said `did you mean G.sum?`, which reduces one tensor."""
+    text = GRAPH.replace("w: G", 'n: G.Prim("float32"), w: G')
+    split = "    parts = G.split(x, 2)\n" if "parts[" in written else ""
+    wanted = tirscript.parse(text.replace("    return", f"{split}    return").format(value=written))
+    assert_structural_equal(tirscript.parse(text.format(value=value)), wanted)
 
 
 @pytest.mark.parametrize("callee", ["foo", "cls.foo"])
