@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .dtype import INT64
 from .equal import structural_equal
-from .graph import CallableType, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
+from .expr import Var
+from .graph import (
+    CallableType,
+    GraphFunc,
+    GraphType,
+    ObjectType,
+    PrimType,
+    ShapeType,
+    TensorType,
+    TupleType,
+)
 from .graph_ops import dims
 from .graph_ops.rules import describe
+from .rewrite import walk
 from .words import counted
 
 
@@ -33,6 +45,33 @@ def join(a: GraphType, b: GraphType) -> GraphType:
     if type(a) is CallableType and type(b) is CallableType:
         return CallableType(None, join(a.result, b.result), a.pure and b.pure)
     return ObjectType()
+
+
+def scalars_in_shapes(func: GraphFunc) -> list[tuple[str, Var]]:
+    """The scalar parameters, and those of shapes, that stand in types of tensors, by name, but for those that are a
+    dimension of a parameter.
+
+    What is said of dimensions (`T.min(n, 0) + 5` is 5) holds for sizes, so such a scalar has to be one: not negative.
+    """
+    kinds = [(param.name, param.type) for param in func.params]
+    scalars: dict[Var, str] = {}
+    sizes: set[Var] = set()
+    for name, kind in kinds:
+        if type(kind) is TupleType:
+            kinds += ((f"{name}[{at}]", field) for at, field in enumerate(kind.fields))
+        elif type(kind) is ShapeType:
+            kinds += ((f"{name}[{at}]", PrimType(INT64, dim)) for at, dim in enumerate(kind.values or ()))
+        elif type(kind) is PrimType and type(kind.value) is Var and kind.value.dtype.is_int:
+            scalars.setdefault(kind.value, name)
+        elif type(kind) is TensorType:
+            sizes.update(dim for dim in kind.shape or () if type(dim) is Var)
+    wanted = scalars.keys() - sizes
+    shapes = (node.shape for node in (walk(func) if wanted else ()) if type(node) is TensorType)
+    standing = {part for shape in shapes for part in walk(shape or ()) if type(part) is Var}
+    return [(name, var) for var, name in scalars.items() if var in wanted and var in standing]
+
+
+NO_SIZE = "stands in a shape, where no size is negative"
 
 
 def as_annotated(kind: GraphType) -> GraphType:

@@ -60,6 +60,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
 from tirscript.ir.graph_ops.views import parts as view_parts
 from tirscript.ir.graph_ops.views import view_of
+from tirscript.ir.graph_types import NO_SIZE, scalars_in_shapes
 from tirscript.ir.span import Span
 from tirscript.ir.words import counted, miscounted
 from tirscript.ir.written import written_params
@@ -87,6 +88,7 @@ class GraphRun:
         self.limit, self.left = max_steps, max_steps
         self.depth = 0
         self.marks = Marks()
+        self.sizes: dict[int, list[tuple[str, Var]]] = {}  # of functions by identity
 
     def call(self, func: GraphFunc, args: Sequence[Any], outer: _Scope | None = None, at: Span | None = None) -> Any:
         """The value that a function gives for arguments."""
@@ -106,6 +108,12 @@ class GraphRun:
             return scope.value(func.value)
         finally:
             self.depth -= 1
+
+    def scalars_in_shapes(self, func: GraphFunc) -> list[tuple[str, Var]]:
+        """The scalar parameters of a function that stand in shapes."""
+        if id(func) not in self.sizes:
+            self.sizes[id(func)] = scalars_in_shapes(func)
+        return self.sizes[id(func)]
 
     def step(self, stmt: Stmt) -> None:
         """Count one statement."""
@@ -434,6 +442,10 @@ class _Scope:
         for param in params:
             what = f"argument `{param.name}` of `{self.func.name}`"
             self.check(self.values[param], param.type, what, param.span, "T301")
+        for name, scalar in self.run.scalars_in_shapes(self.func):
+            if self.symbols[scalar] < 0:
+                what = f"argument `{name}` of `{self.func.name}`"
+                raise _wrong("T301", f"{what} {NO_SIZE}, and it is {self.symbols[scalar]}", self.func.span)
 
     def learn(self, value: Any, kind: GraphType) -> None:
         """Bind the plain variables of a type that are not known yet."""

@@ -54,6 +54,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_ops.kernel import check_as_many
+from tirscript.ir.graph_types import NO_SIZE, scalars_in_shapes
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.op import OPS, cast, get_op
@@ -134,6 +135,9 @@ class _Lowering:
         func = self.func
         for param in func.params:
             self.values[param] = self.parameter(param.name, param.type, param)
+        for name, scalar in scalars_in_shapes(func):
+            text = f"argument `{name}` of `{func.name}` {NO_SIZE}"
+            self.body.append(Assert(const(0, scalar.dtype) <= scalar, text, span=func.span))
         self.block(func.body)
         result = self.value(func.value)
         outs = [self.out(buffer) for buffer in self.leaves(result, func.value)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -505,3 +507,40 @@ def test_comments_stand_at_what_computes_not_at_memory_that_goes() -> None:
     main = tirscript.passes.get_pass("graph_to_tensor")(legal)["main"].script(header=False)
     at = [main.index(part) for part in ("# one", "matmul(", "# two", "# three", "exp(", "# four")]
     assert at == sorted(at) and main.index("alloc_buffer") < at[0]
+
+
+SLICED = """
+@G.graph_func
+def f(x: G.Tensor((4, 4), "float32"), {param}):{symbol}
+    y = G.strided_slice(x, [0], [n], [4])
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("param", "symbol", "name", "given"),
+    [
+        ('n: G.Prim("int64")', "", "n", lambda n: n),
+        ('s: G.Shape(["n"])', "\n    n = T.int64()", "s[0]", lambda n: (n,)),
+        ('t: G.Tuple(G.Prim("bool"), G.Shape(["n"]))', "\n    n = T.int64()", "t[1][0]", lambda n: (True, (n,))),
+    ],
+)
+def test_a_scalar_in_a_shape_is_no_less_than_0(param: str, symbol: str, name: str, given: Callable[[int], Any]) -> None:
+    """A slice from -3 has the 7 rows `4 - T.min(n, 4)`, of which native code read those before the tensor."""
+    f = parse(SLICED.format(param=param, symbol=symbol))
+    x = np.arange(16, dtype="float32").reshape(4, 4)
+    message = re.escape(f"argument `{name}` of `f` stands in a shape, where no size is negative")
+    with pytest.raises(AssertionError, match=message):
+        tirscript.build(f)(x, given(-3))
+    with pytest.raises(DiagnosticError, match=message):
+        tirscript.interpret(f, x, given(-3))
+    for run in (tirscript.build(f), functools.partial(tirscript.interpret, f)):
+        np.testing.assert_array_equal(run(x, given(1)), x[1:])
+
+
+def test_a_scalar_that_is_no_size_may_be_negative() -> None:
+    f = parse(
+        '@G.graph_func\ndef f(n: G.Prim("int64")):\n    y = G.full((2,), G.prim_value(n), "int64")\n    return y\n'
+    )
+    np.testing.assert_array_equal(tirscript.build(f)(-3), [-3, -3])
+    np.testing.assert_array_equal(tirscript.interpret(f, -3), [-3, -3])
