@@ -129,7 +129,7 @@ class GraphExprLowering(GraphLegacyLowering):
             fields = tuple(self.leaf(field, node) for field in made.fields)
             same = all(a is b for a, b in zip(fields, made.fields, strict=True))
             return made if same else made.replace(fields=fields)
-        return made if is_leaf(made) else self.named_value(made, "gv" if self.flow is None else "lv", node)
+        return self.step(made, node)
 
     def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[Any], Any] | None = None) -> Any:
         before = len(self.out)
@@ -153,8 +153,9 @@ class GraphExprLowering(GraphLegacyLowering):
         if not isinstance(value, GraphExpr) or type(value) is GraphFunc or is_leaf(value):
             return value
         var = self.variable("gv" if self.flow is None else "lv", self.type_at_place(value, node), node)
-        var = var.replace(span=value.span)
-        self.emit(GraphBind(var, value, span=value.span))
+        if value.span is not None:
+            var = var.replace(span=value.span)
+        self.emit(GraphBind(var, value, span=var.span))
         return var
 
     def named_value(self, value: GraphExpr, name: str, node: ast.AST, kind: GraphType | None = None) -> GraphVar:

@@ -6,6 +6,7 @@ known: an unknown shape or dtype gives what follows without it.
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -26,6 +27,7 @@ from ..graph import (
     TupleType,
 )
 from ..op import fail, join
+from ..span import Span
 from ..words import counted
 from . import dims
 from .dims import Shape
@@ -206,7 +208,8 @@ def common_dtype(call: OpCall, kinds: Sequence[TensorType], names: Sequence[str]
 
 
 def _written(call: OpCall, name: str) -> str:
-    """How a program writes the argument that a message calls `name`: a variable by its own name."""
+    """How a program writes the argument that a message calls `name`: a variable by its own name, other values as they
+    stand in the text, where that is short."""
     given = call.args
     names = [f"`{one.name}`" for one in call.op.values]
     other = name.strip("`")
@@ -215,7 +218,26 @@ def _written(call: OpCall, name: str) -> str:
         names = [f"{name.split()[0]} {at}" for at in range(len(given))]
         other = "it"
     found = given[names.index(name)] if name in names[: len(given)] else None
-    return found.name if type(found) is GraphVar else other
+    if type(found) is GraphVar and found.name not in _UNNAMED:
+        return found.name
+    return _as_operand(found.span) or other if found is not None else other
+
+
+_UNNAMED = ("gv", "lv")  # the parser's names for values that have none
+_LONGEST = 40
+
+
+def _as_operand(span: Span | None) -> str | None:
+    """The text of a value as what stands before a dot; None where it is long or stands on several lines."""
+    if span is None or span.start_line != span.end_line or len(span.text) > _LONGEST:
+        return None
+    try:
+        node = ast.parse(span.text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    if isinstance(node, ast.Constant):
+        return None
+    return span.text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({span.text})"
 
 
 def compared_dtype(call: OpCall, kinds: Sequence[TensorType]) -> DType | None:

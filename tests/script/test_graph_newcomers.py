@@ -150,6 +150,9 @@ def test_a_wrong_type_of_the_result_is_underlined_where_it_stands() -> None:
     assert (one.code, one.span.text) == ("T207", kind)
 
 
+HINTED = 'x + G.const([1, 2, 3, 4]).astype("float32")'
+
+
 @pytest.mark.parametrize(
     ("value", "hint", "fixed"),
     [
@@ -160,7 +163,10 @@ def test_a_wrong_type_of_the_result_is_underlined_where_it_stands() -> None:
         ("max(x)", "did you mean `G.max`?", "G.max(x)"),
         ("pow(x, 2)", "`x ** 2.0`, or `G.power(x, y)`", "x ** 2.0"),
         ("x + i", '`i.astype("float32")`', 'x + i.astype("float32")'),
-        ("x + G.const([1, 2, 3, 4])", '`x2.astype("float32")`', 'x + G.const([1, 2, 3, 4]).astype("float32")'),
+        ("x + G.const([1, 2, 3, 4])", '`G.const([1, 2, 3, 4]).astype("float32")`', HINTED),
+        ("x + (i + i)", '`(i + i).astype("float32")`', 'x + (i + i).astype("float32")'),
+        ("x + G.abs(i)", '`G.abs(i).astype("float32")`', 'x + G.abs(i).astype("float32")'),
+        ("G.concat([x, i - 1])", '`(i - 1).astype("float32")`', 'G.concat([x, (i - 1).astype("float32")])'),
         ("G.concat([x, i])", '`i.astype("float32")`', 'G.concat([x, i.astype("float32")])'),
         ("G.exp(i)", '`i.astype("float32")`', 'G.exp(i.astype("float32"))'),
         ("G.emit(x + x)", "bound by its assignment: `y = G.add(x, x)`", "G.add(x, x)"),
