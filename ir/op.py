@@ -282,8 +282,10 @@ def literal_hint(value: object, to: DType | None) -> str | None:
 
 
 def _float_hint(value: Any, to: DType) -> str:
-    """The way out for a number, of numpy's too, that is too great for a float type."""
+    """The way out for a number, of numpy's too, that a float type has no value near to."""
     number = int(value) if isinstance(value, Integral) else float(value)
+    if number <= 0 and math.isnan(round_float(-1.0, to)):
+        return f"{to} holds numbers above 0 alone; `T.float32(...)` holds others"
     below = number < 0
     if math.isinf(round_float(math.inf, to)):
         hint = f'an infinity is `float("{"-inf" if below else "inf"}")`'

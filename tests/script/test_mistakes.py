@@ -291,6 +291,7 @@ def test_a_dimension_of_a_parameter_that_the_body_computes(value: str) -> None:
 
 INFINITE = 'an infinity is `float("inf")`; `T.float64(...)` holds greater numbers'
 NO_INFINITY = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value'
+ABOVE_0 = "float8_e8m0fnu holds numbers above 0 alone; `T.float32(...)` holds others"
 LEAST = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value; `T.float64(...)` holds greater numbers'
 
 
@@ -310,6 +311,8 @@ LEAST = 'it has no infinity: `T.min_value("float8_e4m3fn")` is the least value; 
         ("x = T.float16(0)\nx = 70000", "70000", "70000 does not fit float16: it would be inf", INFINITE),
         ("A[0] = T.float8_e4m3fn(-1000)", "-1000", "-1000 does not fit float8_e4m3fn: it would be nan", LEAST),
         ("x = T.float8_e4m3fn(0)\nx = -1000", "-1000", "-1000 does not fit float8_e4m3fn: it would be nan", LEAST),
+        ("A[0] = T.float8_e8m0fnu(-1)", "-1", "-1 does not fit float8_e8m0fnu: it would be nan", ABOVE_0),
+        ("x = T.float8_e8m0fnu(1)\nx = 0.0", "0.0", "0.0 does not fit float8_e8m0fnu", ABOVE_0),
         ("A[0] = T.float64(10**400)", "10**400", "does not fit float64", 'an infinity is `float("inf")`'),
         ('A[0] = T.Cast("float64", 1e300).astype("float32")', 'T.Cast("float64", 1e300)', "not fit float32", INFINITE),
         ("A[0] = 10**39", "10**39", "does not fit float32", INFINITE),
