@@ -39,6 +39,8 @@ BUFFER_ARGUMENTS = {
     ),
 }
 
+DEFAULT_ALIGN = 64  # bytes, in TVM
+
 
 class BufferLowering(ValueLowering):
     """Lowers their arguments."""
@@ -88,7 +90,7 @@ class BufferLowering(ValueLowering):
             strides=None if strides is None else self.value(strides),
             elem_offset=self.byte_offset(given, type_) if offset is None else offset,
             scope=self.python(given["scope"], "the scope", (str,)) if "scope" in given else "global",
-            align=self.python(given["align"], "the alignment", (int,)) if "align" in given else 0,
+            align=self.alignment(given, name == "match_buffer"),
             offset_factor=self.python(given["offset_factor"], "the offset factor", (int,))
             if "offset_factor" in given
             else 0,
@@ -96,6 +98,12 @@ class BufferLowering(ValueLowering):
             allocated_addr=self.value(given["allocated_addr"]) if "allocated_addr" in given else (),
             layout=self.value(given["layout"]) if "layout" in given else "default",
         )
+
+    def alignment(self, given: dict[str, Any], matched: bool) -> int:
+        """The alignment of a buffer. TVM's default is 64, which its printer once wrote out, and which it asks of no
+        memory that is `matched`."""
+        found: int = self.python(given["align"], "the alignment", (int,)) if "align" in given else 0
+        return 0 if self.older and matched and found == DEFAULT_ALIGN else found
 
     def byte_offset(self, given: dict[str, Any], kind: DType) -> Any:
         """The distance from the data pointer in elements, where `byte_offset` gives it."""

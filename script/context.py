@@ -149,6 +149,7 @@ class Context:
     namespace: Any
     example_type = "T.float32"  # of a parameter
     theirs = False  # the text is in TVM's dialect, which converts what ours refuses (meet.py)
+    older = False  # it is in TVM's dialect before `tirx`, whose printer wrote some defaults out
     tiles = False  # its functions are of TVM's tile dialect unless they say `s_tir=True`
 
     options: dict[str, bool]  # of the decorator

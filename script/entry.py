@@ -248,6 +248,7 @@ class Reader(ModuleReader):
         self.comments = found if found.any else None
         self.lines = source.text.count("\n") + 1
         self.theirs = is_tvm(source.text, tree)
+        self.older = self.theirs and "tirx" not in source.text
         self.tiles = self.theirs and is_tile_dialect(source.text)
         headers = {line: text for line, (_, text) in found.whole.items() if is_header(text)} if self.theirs else {}
         for line in headers:
@@ -280,6 +281,7 @@ class Reader(ModuleReader):
         made.budget = self.budget
         made.theirs = self.theirs
         made.sources = self.sources
+        made.older = self.older
         made.tiles = self.tiles
         return made
 

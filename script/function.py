@@ -18,6 +18,7 @@ from tirscript.ir.span import Source
 from tirscript.ir.verify import verify
 
 from .context import Abort, ModuleRef, Poison
+from .buffers import DEFAULT_ALIGN
 from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName, WrongBufferType
 from .python import BUILTINS
@@ -233,7 +234,7 @@ class FunctionLowering(MacroLowering):
             strides=kind.strides,
             elem_offset=kind.elem_offset,
             scope=kind.scope,
-            align=kind.align,
+            align=0 if self.older and kind.align == DEFAULT_ALIGN else kind.align,
             offset_factor=kind.offset_factor,
             axis_separators=kind.axis_separators,
             layout=kind.layout,

@@ -308,7 +308,9 @@ def expr_words(expr: Expr) -> str:
 
 def _check_alignment(array: np.ndarray[Any, Any], buffer: Buffer) -> None:
     if buffer.align > 1 and array.size and address_of(array) % buffer.align:
-        raise ArrayProblem(f"an array aligned to {buffer.align} bytes", f"one at address {address_of(array):#x}")
+        hint = f"leave `align={buffer.align}` out of the parameter: arrays of numpy begin at any multiple of 16"
+        got = f"one at address {address_of(array):#x}"
+        raise ArrayProblem(f"an array aligned to {buffer.align} bytes", got, hint)
 
 
 def match_shapes(

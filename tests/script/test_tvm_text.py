@@ -518,3 +518,24 @@ def test_an_attribute_of_a_buffer_that_has_no_memory_yet_keeps_its_name() -> Non
     assert (attr.target, attr.key) == ("A", "storage_alignment")
     for text in (found.script(), found.script(dialect="tvm")):
         assert structural_equal(parse(text), found)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        'c: T.handle):\n    C = T.match_buffer(c, (5,), "int32", elem_offset=0, align=64, offset_factor=1)',
+        'C: T.Buffer((5,), "int32", align=64)):',
+    ],
+)
+def test_the_alignment_that_tvm_once_wrote_out_is_asked_of_no_call(params: str) -> None:
+    """Texts before `tirx` say `align=64`, its default, of each buffer, and arrays of numpy begin at any multiple of 16."""
+    text = f"@T.prim_func\ndef f({params}\n    C[0] = 1\n    D = T.alloc_buffer((4,), align=64)\n"
+    found = parse("from tvm.script import tir as T\n\n\n" + text)
+    assert isinstance(found, PrimFunc)
+    assert {each.name: each.align for each in walk(found) if isinstance(each, Buffer)} == {"C": 0, "D": 64}
+    for header in ("from tvm.script import tirx as T", "from tirscript.script import tir as T"):
+        assert parse(f"{header}\n\n\n{text}").script().count("align=64") == 2
+    memory = np.zeros(64, "int32")
+    start = (-memory.ctypes.data % 64) // 4 + 4
+    tirscript.build(found)(memory[start : start + 5])
+    assert memory[start] == 1
