@@ -12,11 +12,29 @@ TOLERANCES = {"float64": 1e-12, "float32": 2e-5, "float16": 1e-2, "bfloat16": 6e
 
 
 def copies(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments of a call with every array copied, those in tuples, too."""
+    """The arguments of a call with every array copied, those in tuples, too; a copy is aligned as its array is, and has
+    its strides."""
     return [
-        tuple(copies(item)) if isinstance(item, tuple) else item.copy() if isinstance(item, np.ndarray) else item
+        tuple(copies(item)) if isinstance(item, tuple) else _copied(item) if isinstance(item, np.ndarray) else item
         for item in arguments
     ]
+
+
+def _copied(array: Any) -> Any:
+    address = array.ctypes.data
+    strides = array.strides if min(array.strides, default=1) > 0 else None
+    return laid_out(array, min(max(1, address & -address), 4096), strides)
+
+
+def laid_out(array: Any, align: int, strides: Sequence[int] | None = None) -> Any:
+    """A copy of an array whose data begins at a multiple of `align` bytes; `strides` are in bytes, None for those of
+    elements one behind the other."""
+    last = sum((size - 1) * step for size, step in zip(array.shape, strides or (), strict=False)) + array.itemsize
+    memory = np.zeros(max(array.nbytes, last) + align, np.uint8)
+    start = -memory.ctypes.data % align
+    made = np.ndarray(array.shape, array.dtype, memory, start, strides and tuple(strides))
+    made[...] = array
+    return made
 
 
 def leaves(value: Any) -> list[Any]:

@@ -47,9 +47,20 @@ class Arguments:
         """The arguments of one call. ValueError where the function takes what cannot be drawn."""
         sizes = self.sizes()
         return [
-            self.array(shape_of(param, sizes), param.dtype) if isinstance(param, Buffer) else self.scalar(param, sizes)
+            self.argument(param, sizes) if isinstance(param, Buffer) else self.scalar(param, sizes)
             for param in self.params
         ]
+
+    def argument(self, buffer: Buffer, sizes: dict[Var, int]) -> Any:
+        """An array for a parameter."""
+        from .compare import laid_out
+
+        made = self.array(shape_of(buffer, sizes), buffer.dtype)
+        steps = [int(dim.value) * buffer.dtype.itemsize for dim in buffer.strides or () if type(dim) is Const]
+        if not buffer.align and not steps:
+            return made
+        lanes = [made.itemsize] * buffer.dtype.is_vector  # the last dimension
+        return laid_out(made, max(1, buffer.align), [*steps, *lanes] if len(steps) == len(buffer.shape) else None)
 
     def sizes(self) -> dict[Var, int]:
         """A size for every symbolic dimension, so that no dimension is less than one."""

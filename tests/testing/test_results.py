@@ -14,7 +14,7 @@ from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.ir import Module, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import parse
-from tirscript.testing import assert_same_result, inputs_for, programs
+from tirscript.testing import assert_same_result, copies, inputs_for, programs
 from tirscript.testing.draw import Arguments
 
 
@@ -158,6 +158,22 @@ def test_modules_and_their_functions() -> None:
     assert_same_result(of(1, 2), of(3, 2))
     assert "[0] is np.int32(3) instead of np.int32(1)" in differ(of(1, 2), of(3, 2), entry="f")
     assert_same_result(of(1, 2), function("A[1] = 2", 'A: T.Buffer((4,), "int32")'))
+
+
+def test_arrays_lie_as_the_parameters_say() -> None:
+    """No array of numpy fitted them, and copies of those that were given did neither."""
+    params = (
+        'A: T.Buffer((4, 3), "float32", strides=(5, 1), align=128), B: T.Buffer((4, 3), "float32", strides=(1, 4)), '
+        'C: T.Buffer((2,), "float32x4", strides=(2,))'
+    )
+    body = "for i, j in T.grid(4, 3):\n    A[i, j] = A[i, j] + B[i, j]\nC[0] = C[1]"
+    func = function(body, params)
+    assert_same_result(func, func)
+
+    def given(rng: Any) -> list[Any]:
+        return copies(Arguments(func, rng).draw())
+
+    assert_same_result(func, func, inputs=given)
 
 
 def test_sizes_of_symbols() -> None:
