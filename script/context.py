@@ -100,6 +100,14 @@ class Called(NamedTuple):
     options: dict[str, bool]
 
 
+class OfSymbols:
+    """A value at the top of a text that names symbolic dimensions, which each function has of its own:
+    `shape = (n, 4)`. It is evaluated where it is used."""
+
+    def __init__(self, node: ast.expr) -> None:
+        self.node = node
+
+
 class Macro:
     """A macro. `names` gives those of the place that defines it, at the time of the call, as Python's functions see
     theirs; a hygienic one sees them and its parameters only, another one also what is in scope at the call. Its
@@ -165,6 +173,7 @@ class Context:
         self.fixed: dict[str, str] = {}  # names that may not be assigned, and what they are
         self.symbols: dict[str, Var] = {}
         self.unknown: dict[str, Diagnostic] = {}  # what was said of names that are defined nowhere
+        self.evaluated: dict[OfSymbols, Any] = {}
         self.named_strides: set[str] = set()  # of these, what only strides of TVM's buffers are called
         self.in_indices: frozenset[ast.AST] | None = None  # what stands in indices, found when it is first asked for
         self.callee: ast.expr | None = None  # what is being called by the call that is read
@@ -250,7 +259,7 @@ class Context:
         value = self.lookup(name)
         cls = type(value)
         if cls is Var:
-            return value if value.name else self.symbol(name, value.dtype)
+            return value if value.name else self.symbol_named(node, value.dtype)
         if cls is Buffer:
             return BufferLoad(value, (), span=self.span(node)) if value.scope == "scalar" else value
         if cls is Poison:
@@ -274,7 +283,19 @@ class Context:
             raise problem
         if cls.__name__ == "TypeVar" and cls.__module__ == "typing":
             return self.symbol(name)
+        if cls is OfSymbols:
+            if value not in self.evaluated:
+                self.evaluated[value] = self.of_symbols(value)
+            return self.evaluated[value]
         return value if self.trusted or not is_numpy_scalar(value) else value.item()
+
+    def of_symbols(self, value: OfSymbols) -> Any:
+        """What a value at the top of the text is with the symbolic dimensions of this function."""
+        raise AssertionError("given by PlainLowering")
+
+    def symbol_named(self, node: ast.Name, dtype: DType) -> Var:
+        """The symbolic dimension that a name at the top of the text stands for."""
+        return self.symbol(node.id, dtype)
 
     def symbol(self, name: str, dtype: DType | None = None) -> Var:
         """The symbolic dimension of that name, made where it is new (int64 unless a dtype is given)."""

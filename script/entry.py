@@ -25,7 +25,7 @@ from tirscript.ir.words import words
 
 from .budget import Budget
 from .constant import Sources
-from .context import MAX_MISTAKES, Abort, Called, Macro, ModuleRef, Poison
+from .context import MAX_MISTAKES, Abort, Called, Macro, ModuleRef, OfSymbols, Poison
 from .function import FunctionLowering
 from .graph_names import GraphNamespace, TypeForm, graph_names
 from .known import Function
@@ -415,7 +415,7 @@ class Reader(ModuleReader):
             value = evaluator.value(node.value)
             if isinstance(value, Expr) and getattr(value, "name", None) == "":
                 value = value.replace(name="")
-            self.names[targets[0].id] = value
+            self.names[targets[0].id] = OfSymbols(node.value) if evaluator.symbols else value
         except Abort:
             self.names[targets[0].id] = Poison()
         self.diagnostics += evaluator.diagnostics

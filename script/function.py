@@ -17,8 +17,8 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 from tirscript.ir.verify import verify
 
-from .context import Abort, ModuleRef, Poison
 from .buffers import DEFAULT_ALIGN
+from .context import Abort, ModuleRef, Poison
 from .macro import MacroLowering
 from .namespace import BufferForm, BufferType, Namespace, TypeName, WrongBufferType
 from .python import BUILTINS

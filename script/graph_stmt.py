@@ -7,6 +7,7 @@ from typing import Any
 
 from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.diagnostic import Label
+from tirscript.ir.dtype import INT64, DType
 from tirscript.ir.expr import Expr, Var, const
 from tirscript.ir.graph import (
     Dataflow,
@@ -107,17 +108,29 @@ class GraphStmtLowering(GraphFormLowering):
             found = self.annotated_value(found, kind, value)
         if type(found) is Var and not found.name:
             if isinstance(value, ast.Call):
-                self.declare(target.id, found)
+                self.declare(target, found)
             return
         self.bind(target, found, kind, value, node)
 
-    def declare(self, name: str, var: Var) -> None:
+    def declare(self, target: ast.Name, var: Var) -> None:
         """`n = T.int64()`: the symbol of that name, or a new one, as it is where a line declared it before."""
+        name = target.id
+        self.refuse_narrow(target, var.dtype)
         known = self.symbols.get(name)
         if known is None or known.dtype is not var.dtype or name in self.declared:
             known = self.symbols[name] = Var(name, var.dtype, span=var.span)
         self.declared |= {name}
         self.define(name, known)
+
+    def symbol_named(self, node: ast.Name, dtype: DType) -> Var:
+        self.refuse_narrow(node, dtype)
+        return super().symbol_named(node, dtype)
+
+    def refuse_narrow(self, node: ast.Name, dtype: DType) -> None:
+        """Refuse a symbolic dimension of another integer type than those of graphs, but where nothing is checked."""
+        if dtype.is_int and dtype is not INT64 and self.options.get("check_well_formed", True):
+            hint = f"declare it `{node.id} = T.int64()`"
+            raise self.fail("T207", f"a dimension of a graph is int64, and `{node.id}` is {dtype}", node, hint=hint)
 
     def bind(self, target: ast.Name, found: Any, kind: GraphType | None, value: ast.expr, node: ast.stmt) -> None:
         """`name = value` for a value that has been read."""
@@ -188,7 +201,7 @@ class GraphStmtLowering(GraphFormLowering):
             found = self.values(value.elts)  # all of them before any name changes
             for name, item, place in zip(target.elts, found, value.elts, strict=True):
                 if type(item) is Var and not item.name and isinstance(name, ast.Name):
-                    self.declare(name.id, item)
+                    self.declare(name, item)
                 elif isinstance(name, ast.Name):
                     self.bind(name, item, None, place, node)
                 else:

@@ -18,7 +18,7 @@ from tirscript.ir.words import counted, without_classes, words
 
 from .advice import ADVICE, element_hint
 from .budget import MAX_DEPTH, TOO_DEEP
-from .context import Abort, Context, Poison, Round
+from .context import Abort, Context, OfSymbols, Poison, Round
 from .namespace import BufferType, Form, LetForm, Namespace, OutsideOfKernel, TypeName
 from .python import MAX_ITEMS, TooLarge
 from .tvm import DialectFunction
@@ -41,10 +41,14 @@ def part_of_the_program(value: Any) -> Expr | Buffer | GraphExpr | None:
     return next((item for item in inside(value) if isinstance(item, (Expr, Buffer, GraphExpr))), None)
 
 
+MAX_NESTED = 100  # values at the top of a text, each of which names the next
+
+
 class PlainLowering(Context):
     """Lowers what is known while parsing. `rules` maps a class of syntax node to the method that lowers it."""
 
     rules: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
+    names_below = 0  # values at the top of the text that are being evaluated for this function
 
     def value(self, node: ast.expr) -> Any:
         """The IR expression, buffer or Python value that a syntax node means."""
@@ -52,6 +56,18 @@ class PlainLowering(Context):
         if rule is None:
             raise self.fail("T021", f"{_describe(node)} is not part of the language", node, hint=_HINTS.get(type(node)))
         return rule(self, node)
+
+    def of_symbols(self, value: OfSymbols) -> Any:
+        scopes, self.scopes = self.scopes, [{}]
+        self.names_below += 1
+        try:
+            if self.names_below > MAX_NESTED:
+                message = f"this is made of over {MAX_NESTED} names, each of the one before"
+                raise self.fail("T004", message, value.node)
+            return self.value(value.node)
+        finally:
+            self.scopes = scopes
+            self.names_below -= 1
 
     def indices_of_one(self, items: list[ast.expr]) -> list[Any] | tuple[Any, ...] | None:
         """The indices that one name holds, as `A[iters]` of TVM; None where it holds one or none."""

@@ -8,8 +8,9 @@ import pytest
 import tirscript
 from tirscript.ir import DiagnosticError, structural_equal
 from tirscript.script import graph as G
-from tirscript.script import parse
+from tirscript.script import parse, parse_all
 from tirscript.script import tir as T
+from tirscript.testing import assert_structural_equal
 
 
 @T.prim_func
@@ -48,3 +49,49 @@ def test_dimensions_named_as_what_python_imports() -> None:
 def test_a_dimension_leaves_its_namespace_no_other_names() -> None:
     with pytest.raises(DiagnosticError, match=r"`T\.grit` is not a function of T"):
         parse('@T.prim_func\ndef f(A: T.Buffer(("T",), "int64")):\n    for i in T.grit(T):\n        A[i] = 0\n')
+
+
+SHAPES = """
+n = T.int64()
+rows = n * 2
+shape = (n, rows, 4)
+
+@T.prim_func
+def f(A: T.Buffer(shape, "float32"), B: T.Buffer((rows,), "float32")):
+    for i in range(rows):
+        B[i] = A[n - 1, i, shape[2] - 1]
+"""
+
+
+def test_values_at_the_top_of_a_text_name_the_dimensions_of_each_function() -> None:
+    """`n` of `shape` was another one than that of the body, which nothing defined."""
+    written = SHAPES.replace("shape,", '("n", "n * 2", 4),').replace("(rows,)", '("n * 2",)')
+    written = written[written.index("@T") :].replace("rows", "n * 2").replace("shape[2] - 1", "3")
+    found = parse(SHAPES)
+    assert_structural_equal(found, parse(written))
+    both = parse_all(SHAPES + SHAPES[SHAPES.index("@T") :].replace("f(", "g("))
+    assert not {*both["f"].symbols} & {*both["g"].symbols}
+
+
+@pytest.mark.parametrize(
+    "form", ["n = T.int32()\n{head}:\n    y = G.exp(x)", "{head}:\n    n = T.int32()\n    y = G.exp(x)"]
+)
+def test_a_dimension_of_a_graph_is_an_int64(form: str) -> None:
+    """One of int32 printed as a text that is another program."""
+    top = form.startswith("n")
+    dims = "(n, 4)" if top else '("n", 4)'
+    text = form.format(head=f"@G.graph_func\ndef f(x: G.Tensor({dims}, 'float32'))") + "\n    return y\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.span is not None and (found.code, found.span.text) == ("T207", "n")
+    assert found.hint == "declare it `n = T.int64()`"
+    parse(text.replace("int32()", "int64()"))
+
+
+def test_values_at_the_top_of_a_text_do_not_name_each_other_without_end() -> None:
+    names = "".join(f"x{at + 1} = x{at}\n" for at in range(3000))
+    with pytest.raises(DiagnosticError, match="over 100 names, each of the one before"):
+        parse(
+            f"n = T.int64()\nx0 = n\n{names}\n@T.prim_func\ndef f(A: T.Buffer((x3000,), 'float32')):\n    A[0] = 1.0\n"
+        )
