@@ -183,7 +183,7 @@ def branch(p: Printer, node: GraphIf, indent: str) -> None:
     name = define(p, node.var)
     while True:
         start = len(p.out)
-        p.out.append(f"{indent}{word} {top(p, node.condition)}:")
+        p.out.append(f"{indent}{word} {_computed(p, node.condition)}:")
         if word == "elif" and node.trivia is not None:
             if node.trivia.beside:
                 beside(p, start, node.trivia.beside, indent)
@@ -199,6 +199,11 @@ def branch(p: Printer, node: GraphIf, indent: str) -> None:
         p.out.append(f"{indent}else:")
         _branch_body(p, orelse, node.else_value, name, None, indent + TAB)
         return
+
+
+def _computed(p: Printer, value: GraphExpr) -> str:
+    """A value where one of Python's, which is known while parsing, would mean another thing."""
+    return prim_text(p, value) if type(value) is PrimValue else top(p, value)
 
 
 def _needs_type(node: GraphIf) -> bool:
@@ -228,7 +233,7 @@ def _branch_body(
             body(p, stmts, indent, nested=True)
         p.graph_indent = indent
         kind = "" if typed is None else f": {_own_type(p, typed)}"
-        text = prim_text(p, result) if type(result) is PrimValue else top(p, result)
+        text = _computed(p, result)
         p.out.append(f"{indent}{name}{kind} = {text}")
     p.names.release(mark)
 

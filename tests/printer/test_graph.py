@@ -313,3 +313,16 @@ def main(x: G.Tensor(("m",), "float32")):
     for text in (script(made), script(made, dialect="tvm")):
         assert structural_equal(parse(text), made, map_free_vars=True)
     assert "    n = T.int64()\n    k = T.int32()\n" in script(made)
+
+
+@pytest.mark.parametrize("dialect", ["tirscript", "tvm"])
+def test_a_condition_that_is_known_is_decided_when_it_runs(dialect: str) -> None:
+    """It was written `if False:`, which is decided while parsing: passes make such of functions that are written out."""
+    found = parse(
+        '@G.graph_func\ndef f(x: G.Tensor((4,), "float32")):\n    if G.prim_value(False):\n        y = G.exp(x)\n'
+        "    else:\n        y = x\n    return y\n"
+    )
+    text = found.script(dialect=dialect)
+    assert ".prim_value(T.bool(False)):" in text
+    again = parse(text)
+    assert structural_equal(again, found) and again.script(dialect=dialect) == text
