@@ -53,6 +53,7 @@ class BodyLowering(AssignLowering):
                 self.statement(stmt)
             return
         pending, self.lead = self.lead, []
+        of_others, self.orphans = self.orphans, []  # of other bodies of the same statement
         last = opener
         made = len(self.out)
         for place, stmt in enumerate(stmts):
@@ -83,6 +84,7 @@ class BodyLowering(AssignLowering):
                 self.attach(len(self.out) - 1, trivia([], "", pending))
             else:
                 self.orphans += filter(None, pending)
+        self.orphans = of_others + self.orphans
 
     def else_line(self, node: ast.If) -> int:
         """The line of an `else:` or `elif`: the first behind the branch that is neither blank nor a comment."""

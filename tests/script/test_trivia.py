@@ -514,3 +514,12 @@ def test_comments_of_a_live_macro_stand_with_its_statements() -> None:
         A[1] = 0
 
     assert halve.script().endswith("# half\n    A[0] = A[0] // 2  # of it\n    # behind the call\n    A[1] = 0\n")
+
+
+def test_comments_of_a_branch_that_makes_no_statement_do_not_go_into_the_other() -> None:
+    text = HEADER + (
+        '@G.graph_func\ndef f(x: G.Tensor((4,), "float32"), c: G.Prim("bool")):\n    # above\n    if c:\n'
+        "        # as it is\n        y = x\n    else:\n        # another\n        y = x + 1.0\n    return y\n"
+    )
+    body = parse(text).script()
+    assert "    # above\n    # as it is\n    if c:\n        y = x\n    else:\n        # another\n" in body
