@@ -52,7 +52,8 @@ def _number(value: Any, kind: DType) -> Any:
     if type(value) is Const:
         if value.dtype is not kind:
             message = f"an element of the constant is {value.dtype}, but it is declared {kind}"
-            raise DiagnosticError([error("T114", message, value.span)])
+            hint = f"write the number without its type, as it is read as {kind}"
+            raise DiagnosticError([error("T114", message, value.span, hint=hint)])
         return value.value
     if not isinstance(value, (int, float)) and not _is_scalar(value):
         from .words import words

@@ -399,7 +399,8 @@ class BlockLowering(BufferLowering):
         item = getattr(value, "item", None)
         if item is not None:
             return self.ask(item, node)
-        raise self.fail("T032", f"{words(value)} cannot be an attribute", node)
+        hint = "an attribute is a number, a string, a dtype, an expression, or a list or dict of such"
+        raise self.fail("T032", f"{words(value)} cannot be an attribute", node, hint=hint)
 
     # definitions
 

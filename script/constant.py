@@ -31,6 +31,7 @@ from tirscript.ir.stmt import AllocateConst
 from .block import BlockLowering
 from .call import _VALUE_FORMS
 from .namespace import Form
+from .plain import plain_string
 
 _FIELDS = ("data", "dtype", "shape", "annotations", "scope", "align")
 _CONSTANT_FIELDS = ("digest", "shape", "dtype", "base64", "file")
@@ -183,7 +184,11 @@ class ConstantLowering(BlockLowering):
             if field not in nodes:
                 message = f"`T.constant` takes a digest, a shape and a dtype; the {field} is missing"
                 raise self.fail("T032", message, call, hint='T.constant("sha256:…", (64, 64), "float32")')
-        digest = self.python(nodes["digest"], "the digest", (str,))
+        digest = self.value(nodes["digest"])
+        if not isinstance(digest, str):
+            hint = f"data stands in `{_EXAMPLE}`"
+            raise self.fail("T032", "the digest must be a string known while parsing", nodes["digest"], hint=hint)
+        digest = plain_string(digest)
         shape = self.constant_shape(self.value(nodes["shape"]), nodes["shape"])
         sizes = _sizes(shape)
         kind = self.dtype_of(self.value(nodes["dtype"]), nodes["dtype"])

@@ -147,6 +147,27 @@ def test_forms_of_tvm_of_2021_to_2024() -> None:
     assert problem.value.diagnostics[0].code == "T405"
 
 
+@pytest.mark.parametrize(
+    ("body", "hint", "fixed"),
+    [
+        (
+            'K = T.constant([1.0, 2.0], (2,), "float32")',
+            '`K = T.allocate_const([1, 2, 3, 4], "int32", (4,))`',
+            'K = T.allocate_const([1.0, 2.0], "float32", (2,))',
+        ),
+        (
+            'K = T.allocate_const([T.int8(1)], "int32", (1,))',
+            "write the number without its type, as it is read as int32",
+            'K = T.allocate_const([1], "int32", (1,))',
+        ),
+    ],
+)
+def test_the_way_out_of_a_mistake_in_a_constant(body: str, hint: str, fixed: str) -> None:
+    (found,) = mistakes(body)
+    assert hint in str(found.hint)
+    function(fixed)
+
+
 MISTAKES = [
     ('K = T.allocate_const([1, 2], "int32", (3,))', "T114", "the shape (2,), but (3,)"),
     ('K = T.allocate_const(w, "int32", (3, 2))', "T114", "the shape (2, 3), but (3, 2)"),

@@ -92,6 +92,7 @@ CASES = [
     ("x: T.int32 = 1.5", "T110", "1.5", "float", "cast"),
     ("x: foo = 1", "T010", "foo", "not defined", ""),
     ("T.func_attr(1)", "T032", "1", "dict", ""),
+    ('T.func_attr({"b": T.Buffer((4,))})', "T032", '{"b": T.Buffer((4,))}', "cannot be an attribute", "is a number, a"),
     ("A[0:n] = T.broadcast(1.0, 4)", "T022", "0:n", "not known while parsing", "i:i + 4"),
     ("x, y = 1, 2, 3", "T033", "x, y = 1, 2, 3", "3 values for 2 targets", ""),
     ("x = [1, 2][5]", "T033", "[1, 2][5]", "IndexError", ""),
