@@ -27,13 +27,26 @@ class GraphType(Node, frozen=True, eq=False):
     """What is known of a value."""
 
 
+class Sharding(Node, frozen=True, eq=False):
+    """Where the parts of a tensor lie: `mesh` is the name of devices in the module, `mesh[0]`, and `placement` says for
+    each axis of the mesh what is along it: `S[1]`, parts of the tensor's axis 1, or `R`, all of it. Where the placement
+    is empty it is not known."""
+
+    mesh: str
+    placement: tuple[str, ...] = ()
+
+
 class TensorType(GraphType, frozen=True, eq=False):
-    """`G.Tensor((n, 4), "float32")`: `shape` and `dtype` are None where unknown; `ndim` counts where no shape is."""
+    """`G.Tensor((n, 4), "float32")`: `shape` and `dtype` are None where unknown; `ndim` counts where no shape is.
+
+    With a `sharding` it is `G.DTensor((n, 4), "float32", "mesh[0]", "S[0]")`: the shape is that of all parts together.
+    """
 
     shape: tuple[Expr, ...] | None = None
     dtype: DType | None = None
     ndim: int | None = None
     vdevice: str | None = None
+    sharding: Sharding | None = None
 
     @property
     def rank(self) -> int | None:
@@ -107,9 +120,10 @@ class GraphVar(Binder, GraphExpr, frozen=True, eq=False):
 
 
 class GraphConst(GraphExpr, frozen=True, eq=False):
-    """`G.const(array)`: a tensor that is part of the program."""
+    """`G.const(array)`: a tensor that is part of the program; `G.dist.const(array, type)` where it has a sharding."""
 
     data: ConstantTensor
+    sharding: Sharding | None = None
 
 
 class MetadataConst(GraphExpr, frozen=True, eq=False):

@@ -31,9 +31,10 @@ def join(a: GraphType, b: GraphType) -> GraphType:
     if type(a) is TensorType and type(b) is TensorType:
         kind = a.dtype if a.dtype is b.dtype else None
         device = a.vdevice if a.vdevice == b.vdevice else None
+        sharding = a.sharding if a.sharding == b.sharding else None
         if a.shape is not None and b.shape is not None and dims.same_shapes(a.shape, b.shape):
-            return TensorType(a.shape, kind, None, device)
-        return TensorType(None, kind, a.rank if a.rank == b.rank else None, device)
+            return TensorType(a.shape, kind, None, device, sharding)
+        return TensorType(None, kind, a.rank if a.rank == b.rank else None, device, sharding)
     if type(a) is ShapeType and type(b) is ShapeType:
         if a.values is not None and b.values is not None and dims.same_shapes(a.values, b.values):
             return a

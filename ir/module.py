@@ -28,6 +28,17 @@ class DummyInfo(Node, frozen=True, eq=False):
     """`I.dummy_global_info()`"""
 
 
+class DeviceMesh(Node, frozen=True, eq=False):
+    """`G.device_mesh((2, 2), I.Range(0, 4))`: devices in rows and columns, which tensors name in `device_mesh=`.
+
+    `devices` are their numbers where they are listed; otherwise these count from `first`.
+    """
+
+    shape: tuple[int, ...]
+    devices: tuple[int, ...] | None = None
+    first: int = 0
+
+
 class ExternEntry(Node, frozen=True, eq=False):
     """`name = G.ExternFunc("symbol")` in a module: a function of a library under a name of the module."""
 

@@ -13,7 +13,7 @@ from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
-from tirscript.ir.module import DummyInfo, Module, VDevice
+from tirscript.ir.module import DeviceMesh, DummyInfo, Module, VDevice
 from tirscript.ir.node import Attrs, Node
 from tirscript.ir.rewrite import free_buffers, free_vars, walk
 from tirscript.ir.span import Trivia
@@ -344,7 +344,7 @@ def _infos(p: Printer, infos: Attrs) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _info(p: Printer, info: VDevice | DummyInfo) -> str:
+def _info(p: Printer, info: VDevice | DummyInfo | DeviceMesh) -> str:
     """`I.vdevice("llvm", 0, "global")`"""
     if type(info) is DummyInfo:
         return "I.dummy_global_info()"
@@ -390,6 +390,7 @@ FRAGMENTS: dict[type, Any] = {
     Buffer: _buffer_fragment,
     Axis: _axis_fragment,
     VDevice: lambda p, node: p.out.append(_info(p, node)),
+    DeviceMesh: lambda p, node: p.out.append(_info(p, node)),
     DummyInfo: lambda p, node: p.out.append(_info(p, node)),
     **_WHOLE,
 }

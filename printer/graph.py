@@ -38,7 +38,7 @@ from tirscript.ir.stmt import Stmt
 from .core import Printer
 from .expr import top
 from .func import comment_beside, define_function, docstring, trivia_after, trivia_before
-from .graph_values import prim_text, type_text
+from .graph_values import is_placed_by_tvm, prim_text, type_text
 from .layout import fit
 from .literals import dtype_annotation
 from .names import Names
@@ -127,7 +127,7 @@ def bind(p: Printer, node: GraphBind, indent: str) -> None:
         return
     # the symbol of a scalar that is bound here is new, unless something before has it
     new = not any(id(symbol) in p.names.known for symbol in scalar_symbols((var,)))
-    if _tells_its_type(node):
+    if _tells_its_type(node, p.words["graph"]):
         p.out.append(f"{indent}{define(p, var)} = {text}")
     else:
         p.out.append(f"{indent}{annotated(p, var, new)} = {text}")
@@ -140,11 +140,14 @@ def _is_statement(p: Printer, value: Any) -> bool:
     return type(value) in _CALLS and not (unknown and p.words["graph"] == "R")
 
 
-def _tells_its_type(node: GraphBind) -> bool:
-    """Whether the value spells the type out, as the result types of a call do, and functions of libraries."""
+def _tells_its_type(node: GraphBind, letter: str) -> bool:
+    """Whether the value spells the type out, as the result types of a call do, and functions of libraries, or TVM finds
+    out more than is known here."""
     made = node.value
     if type(made) is ExternFunction:
         return structural_equal(made.type or CallableType(), node.var.type)
+    if letter == "R" and is_placed_by_tvm(node.var.type):
+        return True
     if type(made) is not OpCall or made.op not in DESTINATION_PASSING or not made.types:
         return False
     return structural_equal(made.op.infer(made, ()), node.var.type)
@@ -277,8 +280,9 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     for param in func.params:
         define(p, param)
     params = [f"{p.names.known[id(param)]}: {_parameter(p, param, own)}" for param in func.params]
-    told = None if p.dialect.strings else func.told_result
-    result = f" -> {type_text(p, told or func.result, quoted=True)}"
+    told = func.result if p.dialect.strings else func.told_result or func.result
+    left = letter == "R" and is_placed_by_tvm(told)
+    result = "" if left else f" -> {type_text(p, told, quoted=True)}"
     p.declared = declared
     lines = [fit(f"{indent}def {name}({', '.join(params)}){result}:", p.width)]
     out += lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,10 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
-from tirscript.ir.graph_ops import Parameter
+from tirscript.ir.graph_ops import Parameter, dims
 from tirscript.ir.graph_ops.attrs import TOLD_DTYPES
-from tirscript.ir.graph_ops.foreign import is_foreign
-from tirscript.ir.module import VDevice
+from tirscript.ir.graph_ops.foreign import keeps_arguments
+from tirscript.ir.module import DeviceMesh, VDevice
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
 from tirscript.ir.words import parenthesized
@@ -81,6 +82,14 @@ def type_text(p: Printer, kind: GraphType, quoted: bool = False) -> str:
     return _TYPES[type(kind)](p, kind, quoted)  # type: ignore[no-any-return]
 
 
+def is_placed_by_tvm(kind: GraphType) -> bool:
+    """Whether a type holds a tensor over devices of which it is not known where the parts lie: TVM finds that out, and
+    has no text for not knowing."""
+    if type(kind) is TupleType:
+        return any(map(is_placed_by_tvm, kind.fields))
+    return type(kind) is TensorType and kind.sharding is not None and not kind.sharding.placement
+
+
 def _call(name: str, parts: list[str]) -> str:
     return f"{name}({', '.join(parts)})" if parts else name
 
@@ -91,11 +100,16 @@ def _tensor(p: Printer, kind: TensorType, quoted: bool) -> str:
         parts.append(dimensions(p, kind.shape, quoted))
     if kind.dtype is not None:
         parts.append(dtype_name(kind.dtype) if parts else f"dtype={dtype_name(kind.dtype)}")
+    sharding = kind.sharding
+    if sharding is not None:
+        by_place = len(parts) == 2
+        told = (("device_mesh", sharding.mesh), ("placement", ", ".join(sharding.placement)))
+        parts += [quote(text) if by_place else f"{name}={quote(text)}" for name, text in told if text]
     if kind.shape is None and kind.ndim is not None:
         parts.append(f"ndim={kind.ndim}")
     if kind.vdevice is not None:
         parts.append(f"vdevice={quote(kind.vdevice)}")
-    return _call(f"{p.words['graph']}.Tensor", parts)
+    return _call(f"{p.words['graph']}.{'Tensor' if sharding is None else 'DTensor'}", parts)
 
 
 def _shape(p: Printer, kind: ShapeType, quoted: bool) -> str:
@@ -153,6 +167,8 @@ def type_rule(p: Printer, node: Any, prec: int) -> str:
 
 def _const(p: Printer, node: GraphConst, prec: int) -> str:
     """`G.const([1, 2], "int32")`, or a constant by its digest."""
+    if node.sharding is not None:
+        return _sharded_const(p, node)
     data, letter = node.data, p.words["graph"]
     text = number_list(data, None if letter == "R" else LISTED)
     if text is not None:
@@ -163,6 +179,13 @@ def _const(p: Printer, node: GraphConst, prec: int) -> str:
         hint = "load its data first" if not data.resolved else None
         raise refuse("TVM has no text for this constant", node.span, hint)
     return constant_text(p, data)
+
+
+def _sharded_const(p: Printer, node: GraphConst) -> str:
+    """`G.dist.const(1.0, G.DTensor((), "float32", "mesh[0]", "R"))`"""
+    text = number_list(node.data, None)
+    kind = type_text(p, TensorType(dims.shape(node.data.shape), node.data.dtype, None, None, node.sharding))
+    return f"{p.words['graph']}.dist.const({text}, {kind})"
 
 
 def _metadata(p: Printer, node: MetadataConst, prec: int) -> str:
@@ -235,6 +258,15 @@ def _vdevice(p: Printer, node: VDevice, prec: int) -> str:
     return f"I.vdevice({attr_value(p, node.target)}, {node.index}, {quote(node.scope)})"
 
 
+def _mesh(p: Printer, node: DeviceMesh, prec: int) -> str:
+    """`G.device_mesh((2, 2), I.Range(0, 4))`"""
+    if node.devices is None:
+        devices = f"I.Range({node.first}, {node.first + math.prod(node.shape)})"
+    else:
+        devices = f"{list(node.devices)}"
+    return f"{p.words['graph']}.device_mesh({parenthesized(list(map(str, node.shape)))}, {devices})"
+
+
 def _extern(p: Printer, node: ExternFunction, prec: int) -> str:
     kind = "" if node.type is None else f", {type_text(p, node.type)}"
     return f"{p.words['graph']}.ExternFunc({quote(node.symbol)}{kind})"
@@ -257,7 +289,7 @@ def _function_call(p: Printer, node: FunctionCall, prec: int) -> str:
 def _op_call(p: Printer, node: OpCall, prec: int) -> str:
     op, letter = node.op, p.words["graph"]
     name = f"{letter}.{op.tvm if op.tvm is not None and letter == 'R' else op.name}"
-    if is_foreign(op):
+    if keeps_arguments(op):
         bare_strings = letter == "R"
         parts = [quote(arg.value) if bare_strings and type(arg) is StringValue else top(p, arg) for arg in node.args]
         parts += [f"{key}={_attr(p, item)}" for key, item in node.attrs.items()]
@@ -343,6 +375,7 @@ GRAPH_VALUE_RULES: dict[type, Callable[[Printer, Any, int], str]] = {
     DTypeValue: _dtype,
     DeviceValue: _device,
     VDevice: _vdevice,
+    DeviceMesh: _mesh,
     FunctionRef: _reference,
     ExternFunction: _extern,
     FunctionCall: _function_call,

@@ -595,6 +595,7 @@ I = Namespace(
         "module_global_infos": ModuleForm("module_global_infos", "devices: `I.module_global_infos({...})`"),
         "vdevice": ModuleForm("vdevice", 'a device of the module: `I.vdevice("llvm", 0, "global")`'),
         "dummy_global_info": ModuleForm("dummy_global_info", "an empty entry of `I.module_global_infos`"),
+        "Range": ModuleForm("Range", "numbers of devices: `I.Range(0, 4)`"),
         "StringType": TypeForm("Object", "the type of a string"),
     },
     "Modules.",

@@ -19,6 +19,7 @@ func = graph_func
 __all__ = [
     "Any",
     "Callable",
+    "DTensor",
     "ExternFunc",
     "Object",
     "Prim",
@@ -71,6 +72,7 @@ __all__ = [
     "dataflow",
     "dequantize",
     "device",
+    "device_mesh",
     "divide",
     "dtype",
     "dynamic_strided_slice",
@@ -200,6 +202,9 @@ Any: TypeForm
 Callable: TypeForm
 """a function: `G.Callable((G.Tensor((4,)),), G.Tensor((4,)))`"""
 
+DTensor: TypeForm
+"""a tensor over several devices: `G.DTensor((4, 4), "float32", "mesh[0]", "S[0]")`"""
+
 ExternFunc: EntryForm
 """a function of a library: `G.ExternFunc("name")`"""
 
@@ -235,6 +240,9 @@ dataflow: GraphForm
 
 device: GraphForm
 """a device as a value: `G.device(device_type=1, index=0)`"""
+
+device_mesh: EntryForm
+"""devices of the module that tensors lie on: `G.device_mesh((2, 2), I.Range(0, 4))`"""
 
 dtype: GraphForm
 """a dtype as a value: `G.dtype("float32")`"""

@@ -30,7 +30,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops import GraphOp, graph_op
 from tirscript.ir.graph_ops.attrs import TOLD_DTYPES, index_map
-from tirscript.ir.graph_ops.foreign import SHAPE_NAMES, SHAPE_PLACES, find_op, is_foreign
+from tirscript.ir.graph_ops.foreign import SHAPE_NAMES, SHAPE_PLACES, find_op, keeps_arguments
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
@@ -140,7 +140,7 @@ class GraphCallLowering(GraphExprLowering):
         if self.theirs and entry.name == "call_tir" and args and isinstance(args[0], str):
             entry = graph_op("call_dps_packed")  # what Relax of 2022 wrote for both
         nodes: list[ast.expr] = list(node.args) if len(node.args) == len(args) else [node] * len(args)
-        if is_foreign(entry):
+        if keeps_arguments(entry):
             if args and type(args[-1]) is VDevice:  # TVM prints it by its name, and reads it without
                 kwargs["dst_vdevice"] = args.pop()
             place = SHAPE_PLACES.get(entry.name)

@@ -32,6 +32,7 @@ from tirscript.ir.graph_calls import Signature
 from tirscript.ir.graph_ops import GraphOp
 from tirscript.ir.graph_ops.calls import several
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_types import conflict
 from tirscript.ir.words import counted
 
 from .graph_call import GraphCallLowering
@@ -44,7 +45,7 @@ _NO_NUMBERS = ("inf", "-inf", "nan")
 
 
 # names of arguments in text of TVM's dialect before 2025
-_OLDER_FIELDS = {"device": {"dev_type": "device_type", "dev_id": "index"}}
+_OLDER_FIELDS = {"device": {"dev_type": "device_type", "dev_id": "index"}, "dist.const": {"struct_info": "ty"}}
 
 
 class GraphFormLowering(GraphCallLowering):
@@ -73,13 +74,17 @@ class GraphFormLowering(GraphCallLowering):
 
     def doc(self, name: str) -> str | None:
         """What a construct is for."""
-        from .graph_names import _CONSTRUCTS
+        from .graph_names import construct_doc
 
-        return _CONSTRUCTS.get(name)
+        return construct_doc(name)
 
     def _const(self, node: ast.Call) -> GraphExpr:
         given = self.form(node, "const", ("value", "dtype"), 1)
-        value, kind = plain_value(self.scalar(given["value"])), given.get("dtype")
+        return self._constant_of(given["value"], given.get("dtype"), node)
+
+    def _constant_of(self, given: Any, kind: Any, node: ast.Call) -> GraphConst:
+        """A constant of what a program gives as one, of a dtype that it may say."""
+        value = plain_value(self.scalar(given))
         named = self.lookup(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
         if is_numpy_scalar(named):
             value = named  # with its dtype, also where names are plain numbers
@@ -105,6 +110,19 @@ class GraphFormLowering(GraphCallLowering):
         if is_numpy_scalar(value) and elements is not None and str(value.dtype) != str(elements):
             value = value.item()  # a number as another, which becomes of the dtype that is declared
         return self.constant(value, elements, node)
+
+    def _sharded_const(self, node: ast.Call) -> GraphExpr:
+        """`G.dist.const(1.0, G.DTensor((), "float32", "mesh[0]", "R"))`"""
+        given = self.form(node, "dist.const", ("value", "ty"), 2)
+        kind = self.type_of_value(given["ty"], node)
+        if type(kind) is not TensorType or kind.sharding is None or kind.dtype is None:
+            hint = 'G.dist.const(1.0, G.DTensor((), "float32", "mesh[0]", "R"))'
+            raise self.fail("T032", "the type of this constant is a `G.DTensor` with a dtype", node, hint=hint)
+        made = self._constant_of(given["value"], kind.dtype, node)
+        other = conflict(self.type_at_place(made, node), kind)
+        if other is not None:
+            raise self.fail(other[0], f"the constant {other[1]}", node)
+        return made.replace(sharding=kind.sharding)
 
     def _constant_form(self, node: ast.Call) -> GraphExpr:
         value, _ = self.read_constant(node)
@@ -353,6 +371,7 @@ def _types(value: Any) -> bool:
 GraphFormLowering.form_values = {
     "const": GraphFormLowering._const,
     "constant": GraphFormLowering._constant_form,
+    "dist.const": GraphFormLowering._sharded_const,
     "shape": GraphFormLowering._shape,
     "prim_value": GraphFormLowering._prim_value,
     "str": GraphFormLowering._string,

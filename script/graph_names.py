@@ -11,6 +11,7 @@ from .namespace import Namespace
 
 _TYPES = {
     "Tensor": 'a tensor: `G.Tensor((4, "n"), "float32")`, `G.Tensor(ndim=2, dtype="float32")`',
+    "DTensor": 'a tensor over several devices: `G.DTensor((4, 4), "float32", "mesh[0]", "S[0]")`',
     "Shape": 'a shape: `G.Shape(("n", 4))`, `G.Shape(ndim=2)`',
     "Prim": 'a scalar: `G.Prim("int64")`',
     "Tuple": "a tuple: `G.Tuple(G.Tensor((4,)), G.Shape(ndim=2))`",
@@ -35,15 +36,24 @@ _CONSTRUCTS = {
     "TupleGetItem": "a field of a tuple, as in `t[0]`",
     "ExternFunc": 'a function of a library: `G.ExternFunc("name")`',
     "call_packed": 'a call of a library function for its effect: `G.call_packed("name", x)`',
+    "device_mesh": "devices of the module that tensors lie on: `G.device_mesh((2, 2), I.Range(0, 4))`",
 }
-# of TVM's dialect for several machines at once, which has types and values of its own
+_IN_MODULES = ("ExternFunc", "device_mesh")  # they stand in the class of a module, too
+# constructs among the operators of a group
+_GROUPED: dict[str, dict[str, str]] = {
+    "dist": {"const": 'a constant over several devices: `G.dist.const(1.0, G.DTensor((), "float32", "mesh[0]", "R"))`'},
+}
+# what TVM has beside its programs
 UNSUPPORTED = {
-    "DTensor": "a tensor over several devices",
-    "dist": "tensors over several devices",
-    "device_mesh": "a mesh of devices",
     "rewriter": "a rewrite rule of TVM",
     "emit_te": "a tensor expression of TVM",
 }
+
+
+def construct_doc(name: str) -> str | None:
+    """What a construct is for."""
+    group, _, word = name.rpartition(".")
+    return (_GROUPED.get(group, {}) if group else _CONSTRUCTS).get(word)
 
 
 class GraphForm:
@@ -150,7 +160,8 @@ class GraphNamespace(Namespace):
         if entry is not None:
             return entry
         if any(known.startswith(f"{dotted}.") for known in (*GRAPH_OPS, *FOREIGN_GRAPH_OPS)):
-            return GraphNamespace(f"G.{dotted}", f"{dotted}.", {}, "Graph operators.")
+            forms = {word: GraphForm(f"{dotted}.{word}", doc) for word, doc in _GROUPED.get(dotted, {}).items()}
+            return GraphNamespace(f"G.{dotted}", f"{dotted}.", forms, "Graph operators.")
         return None
 
     def __getattr__(self, name: str) -> Any:
@@ -178,7 +189,7 @@ def graph_names(decorators: dict[str, Any]) -> dict[str, Any]:
     for alias, name in _TYPE_ALIASES.items():
         names[alias] = names[name]
     for name, doc in _CONSTRUCTS.items():
-        names[name] = (EntryForm if name == "ExternFunc" else GraphForm)(name, doc)
+        names[name] = (EntryForm if name in _IN_MODULES else GraphForm)(name, doc)
     for name, what in UNSUPPORTED.items():
         names.setdefault(name, UnsupportedForm(name, what))
     return names

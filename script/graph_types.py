@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from tirscript.ir.graph import (
     PrimValue,
     ShapeExpr,
     ShapeType,
+    Sharding,
     TensorType,
     TupleType,
 )
@@ -28,6 +30,8 @@ from .namespace import BufferForm, BufferType, TypeName
 
 _EXAMPLE = 'such as `G.Tensor((4, 4), "float32")`'
 _NONE = TupleType(())
+_MESH = re.compile(r"\w+\[\d+\]")
+_PLACEMENT = re.compile(r"R|S\[\d+\]")
 
 
 class GraphTypeLowering(FunctionLowering):
@@ -93,6 +97,22 @@ class GraphTypeLowering(FunctionLowering):
         if type(number) is not int or number < 0:
             raise self.fail("T032", "`ndim` is the number of dimensions, an int of 0 or more", node)
         return number
+
+    def sharding(self, device_mesh: Any, placement: Any, node: ast.expr) -> Sharding:
+        """Where the parts of a tensor lie, in words: `"mesh[0]"` and `"S[0], R"`."""
+        if not isinstance(device_mesh, str) or not _MESH.fullmatch(device_mesh):
+            message = "the devices of a tensor are a mesh of the module, by its name and number"
+            node = _written(node, "device_mesh", 2, device_mesh)
+            raise self.fail("T032", message, node, hint='`"mesh[0]"`, of `I.module_global_infos({"mesh": [...]})`')
+        if placement is None or placement == "":
+            return Sharding(device_mesh)
+        parts = [one.strip() for one in placement.split(",")] if isinstance(placement, str) else [""]
+        if not all(map(_PLACEMENT.fullmatch, parts)):
+            message = "the placement of a tensor says for each axis of the mesh what lies along it"
+            node = _written(node, "placement", 3, placement)
+            hint = '`"S[1], R"`: parts of axis 1 of the tensor along the first, all of it along the second'
+            raise self.fail("T032", message, node, hint=hint)
+        return Sharding(device_mesh, tuple(parts))
 
     def dimensions(self, value: Any, node: ast.expr) -> tuple[Expr, ...]:
         """The dimensions of a shape: ints, symbols, strings."""
@@ -167,6 +187,14 @@ def _tensor(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphTyp
     return TensorType(dims, elements, None, device)
 
 
+def _sharded(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphType:
+    """`G.DTensor((4, 4), "float32", "mesh[0]", "S[0]")`"""
+    given = self.fields(spec, ("shape", "dtype", "device_mesh", "placement", "ndim"), node)
+    place = {name: given.pop(name, None) for name in ("device_mesh", "placement")}
+    made = _tensor(self, TypeSpec("Tensor", (), given), node)
+    return made.replace(sharding=self.sharding(**place, node=node))
+
+
 def _shape(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphType:
     given = self.fields(spec, ("values", "ndim"), node)
     rank = self.rank_of(given.get("ndim"), node)
@@ -219,6 +247,7 @@ def _callable(self: GraphTypeLowering, spec: TypeSpec, node: ast.expr) -> GraphT
 
 _RULES: dict[str, Callable[[GraphTypeLowering, TypeSpec, ast.expr], GraphType]] = {
     "Tensor": _tensor,
+    "DTensor": _sharded,
     "Shape": _shape,
     "Prim": _prim,
     "Tuple": _tuple,

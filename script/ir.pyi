@@ -26,6 +26,9 @@ def ir_module(*, check_well_formed: bool = True, s_tir: bool = True) -> Callable
     means nothing here. Raises DiagnosticError with every mistake that was found.
     """
 
+def Range(begin: Any, end: Any) -> Any:
+    """numbers of devices: `I.Range(0, 4)`"""
+
 def dummy_global_info() -> Any:
     """an empty entry of `I.module_global_infos`"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,16 +12,16 @@ from tirscript.ir.diagnostic import Diagnostic
 from tirscript.ir.dtype import VOID
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import ExternFunction, GraphFunc, ObjectType, TupleExpr
-from tirscript.ir.module import DummyInfo, ExternEntry, Module, VDevice
+from tirscript.ir.module import DeviceMesh, DummyInfo, ExternEntry, Module, VDevice
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.rewrite import refresh
 from tirscript.ir.span import Source, Span
 from tirscript.ir.target import Target
 from tirscript.ir.verify import verify
+from tirscript.ir.words import counted
 
 from .context import Abort, Called, FunctionRef, ModuleRef
 from .function import FunctionLowering, read_options
-from .graph_names import UNSUPPORTED
 from .known import Function, Known
 from .namespace import Form
 from .trivia import Comments, trivia
@@ -315,8 +316,8 @@ def global_infos(evaluator: FunctionLowering, node: ast.expr) -> dict[str, Any]:
     return found
 
 
-def global_info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo:
-    """`I.vdevice("llvm", 0, "global")`, `I.dummy_global_info()`"""
+def global_info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyInfo | DeviceMesh:
+    """`I.vdevice("llvm", 0, "global")`, `I.dummy_global_info()`, `G.device_mesh((2,), I.Range(0, 2))`"""
     match node:
         case ast.Call(func=ast.Attribute(attr="dummy_global_info"), args=[], keywords=[]):
             return DummyInfo(span=evaluator.span(node))
@@ -329,5 +330,35 @@ def global_info(evaluator: FunctionLowering, node: ast.expr) -> VDevice | DummyI
                 held = Attrs(target) if isinstance(target, dict) else target
                 return VDevice(held, index, scope, span=evaluator.span(node))
         case ast.Call(func=ast.Attribute(attr="device_mesh")):
-            raise evaluator.fail("T021", f"`R.device_mesh`, {UNSUPPORTED['device_mesh']}, is not supported", node)
+            return device_mesh(evaluator, node)
     raise evaluator.fail("T032", "this describes no device", node, hint='I.vdevice("llvm", 0, "global")')
+
+
+def device_mesh(evaluator: FunctionLowering, node: ast.Call) -> DeviceMesh:
+    """`G.device_mesh((2, 2), I.Range(0, 4))`, or with the numbers of the devices in a list"""
+    hint = "`G.device_mesh((2, 2), I.Range(0, 4))` or `G.device_mesh((2,), [3, 5])`"
+    given = dict(zip(("shape", "device_ids"), node.args, strict=False))
+    given |= {word.arg: word.value for word in node.keywords if word.arg is not None}
+    if set(given) != {"shape", "device_ids"} or len(given) != len(node.args) + len(node.keywords):
+        raise evaluator.fail("T101", "a mesh of devices has a shape and their numbers", node, hint=hint)
+    shape = _integers(evaluator, given["shape"], hint)
+    count, first, devices = math.prod(shape), 0, None
+    match given["device_ids"]:
+        case ast.Call(func=ast.Attribute(attr="Range"), args=[begin, end], keywords=[]):
+            first, behind = (evaluator.python(one, "the number of a device", (int,)) for one in (begin, end))
+            found = behind - first
+        case listed:
+            devices = _integers(evaluator, listed, hint)
+            found = len(devices)
+    if found != count:
+        message = f"a mesh of shape {shape} has {counted(count, 'device')}, not {found}"
+        raise evaluator.fail("T032", message, node, hint=hint)
+    return DeviceMesh(shape, devices, first, span=evaluator.span(node))
+
+
+def _integers(evaluator: FunctionLowering, node: ast.expr, hint: str) -> tuple[int, ...]:
+    """A list or tuple of numbers that are not negative."""
+    given = evaluator.python(node, "this", (tuple, list))
+    if not all(type(one) is int and one >= 0 for one in given):
+        raise evaluator.fail("T032", "these are numbers of 0 or more", node, hint=hint)
+    return tuple(given)

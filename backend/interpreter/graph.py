@@ -561,6 +561,7 @@ _VALUES: dict[type, Callable[[_Scope, Any], Any]] = {
 _SPECIAL: dict[str, Callable[[_Scope, OpCall], Any]] = {
     "call_tir": _Scope.call_tir,
     "call_tir_with_grad": _Scope.call_tir,
+    "dist.call_tir": _Scope.call_tir,
     "call_tir_inplace": _Scope.call_tir_inplace,
     "call_dps_packed": _Scope.call_dps,
     "call_pure_packed": _Scope.call_packed,

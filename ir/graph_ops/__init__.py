@@ -3,6 +3,7 @@
 # each fills the table
 from . import calls as _calls  # noqa: F401
 from . import create as _create  # noqa: F401
+from . import distributed as _distributed  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import foreign as _foreign  # noqa: F401
 from . import gradients as _gradients  # noqa: F401

@@ -120,6 +120,11 @@ def is_foreign(op: GraphOp) -> bool:
     return FOREIGN_GRAPH_OPS.get(op.name) is op
 
 
+def keeps_arguments(op: GraphOp) -> bool:
+    """Whether the arguments of an operator are kept as they stand, since it declares none."""
+    return is_foreign(op) and not op.parameters
+
+
 def find_op(name: str) -> GraphOp | None:
     """The operator of that name, of the table or of these."""
     return GRAPH_OPS.get(name) or FOREIGN_GRAPH_OPS.get(name)
@@ -132,7 +137,14 @@ STORAGE = ("memory.alloc_storage", "vm.alloc_storage")
 SHAPE_PLACES = {**ALLOCATIONS, **dict.fromkeys(STORAGE, 0), "memory.view": 1}
 SHAPE_NAMES = ("shape", "size")
 ENDS = ("memory.kill_storage", "memory.kill_tensor", "vm.kill_object")
-PLACES = ("hint_on_device", "memory.ensure_zero_offset", "stop_lift_params", "to_vdevice")
+PLACES = (
+    "hint_on_device",
+    "memory.ensure_zero_offset",
+    "stop_lift_params",
+    "to_vdevice",
+    "dist.annotate_sharding",
+    "dist.redistribute",
+)
 _PURE = {
     "": "collapse_sum_like collapse_sum_to hamming_window hint_on_device to_vdevice wrap_param size bucketize"
     " dynamic_strided_slice index_tensor index_put nonzero meshgrid linear outer"

@@ -27,6 +27,7 @@ from ..graph import (
     PrimValue,
     ShapeExpr,
     ShapeType,
+    Sharding,
     StringValue,
     TensorType,
     TupleExpr,
@@ -65,7 +66,7 @@ def _type_of(expr: GraphExpr, module: Module | None) -> GraphType:
 
 
 def _const(expr: GraphConst, module: Module | None) -> GraphType:
-    return TensorType(dims.shape(expr.data.shape), expr.data.dtype)
+    return TensorType(dims.shape(expr.data.shape), expr.data.dtype, None, None, expr.sharding)
 
 
 def _tuple(expr: TupleExpr, module: Module | None) -> GraphType:
@@ -108,7 +109,29 @@ def callable_of(func: GraphFunc) -> CallableType:
 
 def _op_call(expr: OpCall, module: Module | None) -> GraphType:
     types = tuple(_type_of(one, module) for one in expr.args)
-    return expr.op.infer(expr, types)
+    made = expr.op.infer(expr, types)
+    mesh = None if expr.types else _mesh(types)
+    return made if mesh is None else _over(mesh, made)
+
+
+def _mesh(types: Sequence[GraphType]) -> str | None:
+    """The devices over which an argument lies."""
+    for kind in types:
+        if type(kind) is TensorType and kind.sharding is not None:
+            return kind.sharding.mesh
+        found = _mesh(kind.fields) if type(kind) is TupleType else None
+        if found is not None:
+            return found
+    return None
+
+
+def _over(mesh: str, kind: GraphType) -> GraphType:
+    """A result of what lies over several devices: it does, too, and only the program says with which parts where."""
+    if type(kind) is TensorType and kind.sharding is None:
+        return kind.replace(sharding=Sharding(mesh))
+    if type(kind) is TupleType:
+        return TupleType(tuple(_over(mesh, one) for one in kind.fields))
+    return kind
 
 
 def _call(expr: FunctionCall, module: Module | None) -> GraphType:
@@ -217,7 +240,7 @@ def with_dimensions(kind: GraphType, bound: dict[Var, Expr], unknown: Sequence[V
 
     if type(kind) is TensorType:
         found = each(kind.shape)
-        return TensorType(found, kind.dtype, None if found is not None else kind.rank, kind.vdevice)
+        return kind.replace(shape=found, ndim=None if found is not None else kind.rank)
     if type(kind) is ShapeType:
         found = each(kind.values)
         return ShapeType(found, None if found is not None else kind.rank)

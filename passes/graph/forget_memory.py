@@ -36,6 +36,7 @@ from tirscript.ir.graph import (
 )
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_DPS_PACKED, CALL_TIR
+from tirscript.ir.graph_ops.distributed import DIST_CALL_TIR
 from tirscript.ir.graph_ops.foreign import ALLOCATIONS, ENDS, PLACES, STORAGE, is_foreign
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node
@@ -117,6 +118,8 @@ def _bind(stmt: GraphBind, kernels: set[str], waiting: dict[GraphVar, TensorType
             return []
         if name in PLACES and value.args:
             return [_clear(stmt.replace(value=value.args[0]), waiting)]
+        if value.op is DIST_CALL_TIR:
+            return [_clear(stmt.replace(value=value.replace(op=CALL_TIR)), waiting)]
         if name == "vm.call_tir_dyn" and len(value.args) == 2 and type(value.args[1]) is TupleExpr:
             return _written(stmt, value.args[0], value.args[1].fields, waiting)
     if type(value) is FunctionCall:

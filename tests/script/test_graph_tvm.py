@@ -186,18 +186,6 @@ def test_a_scalar_that_is_checked_is_a_condition() -> None:
         assert structural_equal(made, parse(printed)) and "T.bool()" not in printed
 
 
-def test_meshes_of_devices_are_refused_as_what_they_are() -> None:
-    text = (
-        "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass M:\n"
-        '    I.module_global_infos({"mesh": [R.device_mesh((2, 2), I.Range(0, 4))]})\n'
-        '    @R.function\n    def main(x: R.DTensor((4, 4), "float32", "mesh[0]", "S[0], R")):\n        return x\n'
-    )
-    with pytest.raises(DiagnosticError) as problem:
-        parse(text)
-    assert {found.code for found in problem.value.diagnostics} == {"T021"}
-    assert all("not supported" in found.message for found in problem.value.diagnostics)
-
-
 def test_a_scalar_for_a_tensor_is_called_one() -> None:
     text = (
         "from tvm.script import ir as I, relax as R, tirx as T\n\n@I.ir_module\nclass M:\n"
