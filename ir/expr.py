@@ -82,10 +82,17 @@ class Var(Binder, Expr, frozen=True, eq=False):
 
 
 class Const(Expr, frozen=True, eq=False):
-    """A number of a known type. Make one with `const`, which checks and rounds the value."""
+    """A number of a known type. Make one with `const`, which checks and rounds the value.
+
+    `told` is TVM's: the number that a program gives for a float, before it is rounded. It means nothing here, but TVM
+    keeps and compares all its digits.
+    """
+
+    not_compared: ClassVar[tuple[str, ...]] = ("told",)
 
     value: int | float | bool
     dtype: DType
+    told: float | None = None
 
     @staticmethod
     def scalar_key(node: Const) -> tuple[Any, ...]:
@@ -295,7 +302,7 @@ def literal(value: Any, type_: object = None) -> Const:
     if made.dtype.is_float and not math.isfinite(made.value) and made.value != value and not math.isnan(value):
         shown = integer_text(value) if isinstance(value, int) else repr(float(value))
         raise ValueError(f"{shown} does not fit {made.dtype}: it would be {made.value}")
-    return made
+    return Const(made.value, made.dtype, value) if type(value) is float and type(made.value) is float else made
 
 
 def integer_text(value: int) -> str:

@@ -161,6 +161,8 @@ def _typed(node: Const) -> str:
         if abs(value) > _FLOAT32_MAX:
             return f'T.FloatImm("{node.dtype.name}", {decimal(value)})'
         return f"T.{node.dtype.name}({decimal(value)})"
+    if node.told is not None and math.isfinite(node.told):
+        return f"T.{node.dtype.name}({decimal(node.told)})"
     if type(value) is int and value >= 1 << 63:
         return f'T.IntImm("{node.dtype.name}", {value})'
     return explicit(node)

@@ -191,7 +191,9 @@ class ExprLowering(ChoiceLowering):
                 return operand
             if self.theirs and isinstance(node.op, ast.USub) and type(operand) is Const:
                 with suppress(ValueError):  # TVM folds it, where the dtype holds the result
-                    return self.placed(const(-operand.value, operand.dtype), node)
+                    made = const(-operand.value, operand.dtype)
+                    told = None if operand.told is None else -operand.told
+                    return self.placed(made.replace(told=told), node)
             return self.operator(_UNARY_OPS[type(node.op)], [operand], node)
         return self.plain(lambda: UNARY[type(node.op)](operand), node, (operand,))
 

@@ -52,7 +52,7 @@ def tvm_literal(value: float, to: DType) -> Const:
     """The constant of a number in TVM's dialect: its least bfloat16, the first value of a maximum, is that of float32,
     which rounds to an infinity. ValueError for what does not fit otherwise."""
     rounds = to.name == "bfloat16" and abs(value) <= _LARGEST["float32"]
-    return const(value, to) if rounds else literal(value, to)
+    return const(value, to).replace(told=float(value)) if rounds else literal(value, to)
 
 
 def _infinity(to: DType) -> float:

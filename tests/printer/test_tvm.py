@@ -30,6 +30,26 @@ def refused(body: str, **options: Any) -> str:
     return found.message
 
 
+def test_floats_keep_the_digits_that_the_program_gives() -> None:
+    # TVM keeps a float64 for every float, and no two of them are equal that differ in the last digit
+    body = (
+        "A[0] = A[1] * T.float32(0.7071067811865476) + T.float32(-9.21034049987793)\n"
+        "A[1] = A[0] - T.float32(0.3333333432674408) + T.float32(1e-05) * A[0]\n"
+        "A[2] = T.max(A[0], -0.12345678901234)\n"
+        "H[0] = T.float16(0.08838834764831845) * H[0] + T.float16(3.0)\n"
+        "Z[0] = T.max(Z[0], T.bfloat16(-3.3895313892515355e38))\n"
+    )
+    head = (
+        "from tvm.script import tirx as T\n\n\n@T.prim_func(s_tir=True)\n"
+        'def f(A: T.Buffer((4,), "float32"), H: T.Buffer((4,), "float16"), Z: T.Buffer((4,), "bfloat16")):\n'
+    )
+    text = head + "".join(f"    {line}\n" for line in body.splitlines())
+    found = parse(text)
+    assert script(found, dialect="tvm") == text.replace("-0.12345678901234", "T.float32(-0.12345678901234)")
+    ours = script(found)  # the shortest decimal that is the same number
+    assert "A[1] * 0.70710677 + -9.2103405" in ours and structural_equal(parse(ours), found)
+
+
 def test_matmul() -> None:
     found = parse(
         dedent(
