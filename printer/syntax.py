@@ -181,12 +181,18 @@ def _simple(reader: _Reader) -> list[Any]:
 
 
 def _keyword(reader: _Reader) -> list[Any]:
-    """`return value`, `if condition:`, `while`, `elif`, `with`."""
+    """`return value`, `if condition:`, `while`, `elif`, `with`; a bare `return`."""
     word = reader.take()
+    if not reader.token:
+        return [word]
     parts: list[Any] = [f"{word} ", ("value", reader.expression())]
     if reader.skip("as"):
         parts.append(f" as {reader.take()}")
     return [*parts, *([":"] if word != "return" else [])]
+
+
+def _else(reader: _Reader) -> list[Any]:
+    return [f"{reader.take()}:"]
 
 
 def _for(reader: _Reader) -> list[Any]:
@@ -243,6 +249,7 @@ def _import(reader: _Reader) -> list[Any]:
 
 _STATEMENTS: dict[str, Any] = {
     **dict.fromkeys(("return", "if", "elif", "while", "with"), _keyword),
+    "else": _else,
     "for": _for,
     "assert": _assert,
     "def": _def,

@@ -224,6 +224,11 @@ def pieces(seed: int, count: int, width: int) -> tuple[list[str], list[str]]:
     return before, after
 
 
+@pytest.mark.parametrize("line", ["else:", "return", "break", "continue", "pass"])
+def test_lines_of_one_word_stay(line: str) -> None:
+    assert layout.fit(" " * 100 + line, 100) == " " * 100 + line
+
+
 @pytest.mark.parametrize("width", [100, 60])
 def test_random_lines_as_ruff_does_it(width: int) -> None:
     mark = "\nMARK()\n"
