@@ -183,15 +183,17 @@ class GraphLowering(GraphStmtLowering):
         with recursion_room():
             if body and self.body_is_read:
                 self.statements(body, opener, max(last_line, node.end_lineno or 0))
-        if self.result is None and not self.diagnostics:
+        if self.ended is None and not self.diagnostics:
             self.report("T311", f"`{node.name}` returns nothing", node, hint="end it with `return y`")
-        if self.diagnostics:
+        if self.diagnostics or self.result is None:  # of what a mistake elsewhere made unknown
             return None
-        assert self.result is not None
         params = tuple(self.graph_params)
         kind, told = self.result_type, None
         if kind is None:
-            kind = self.seen_from_outside(self.type_at_place(self.result, self.ended or node), params)
+            try:
+                kind = self.seen_from_outside(self.type_at_place(self.result, self.ended or node), params)
+            except Abort:  # reported
+                return None
         elif self.theirs and type(self.result) is GraphVar and conflict(self.result.type, kind) is not None:
             if kind is self.seen_from_outside(kind, params):  # TVM compares what is said with nothing
                 kind, told = self.seen_from_outside(self.result.type, params), kind

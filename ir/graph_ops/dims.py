@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from ..arith import Analyzer
@@ -20,6 +21,7 @@ from ..words import parenthesized
 
 Shape = tuple[Expr, ...]
 _MOST = (1 << 40) - 1
+_MOST_PARTS = 1 << 12  # of one dimension: operators that multiply sizes, one behind the other, double them each time
 
 
 def dim(value: int | Expr) -> Expr:
@@ -59,8 +61,13 @@ def _analyzer(*values: Expr, presburger: bool = False) -> Analyzer:
 
 
 def simple(value: Expr) -> Expr:
-    """The dimension made smaller."""
-    return value if type(value) in (Const, Var) else _analyzer(value).simplify(value)
+    """The dimension made smaller; T004 where it is too large to be read at every use."""
+    if type(value) in (Const, Var):
+        return value
+    if next(islice(walk(value), _MOST_PARTS, None), None) is not None:
+        hint = 'give the size a name: `y = G.match_cast(x, G.Tensor((m,), "float32"))`'
+        raise fail("T004", f"a dimension of over {_MOST_PARTS:,} parts", hint)
+    return _analyzer(value).simplify(value)
 
 
 def same(a: Expr, b: Expr) -> bool:

@@ -138,6 +138,39 @@ def test_tuples_of_a_graph_that_double_are_refused() -> None:
     assert read(5).count(" = (y") == 5
 
 
+def test_sizes_of_a_graph_that_double_are_refused() -> None:
+    lines = [f"y{at} = G.flatten(G.outer(y{at - 1}, y{at - 1}))" for at in range(1, 60)]
+    head = 'from tirscript.script import graph as G, tir as T\n@G.graph_func\ndef f(y0: G.Tensor(("n",), "float32")):\n    '
+
+    def read(*body: str) -> str:
+        return parse(head + "\n    ".join(body) + "\n").script()
+
+    with pytest.raises(DiagnosticError, match="a dimension of over 4,096 parts") as caught:
+        read(*lines, "return y59")
+    span = caught.value.diagnostics[0].span
+    assert span is not None and span.text == "G.flatten(G.outer(y11, y11))"
+    assert "match_cast" in (caught.value.diagnostics[0].hint or "")
+    named = ["m = T.int64()", "x = G.match_cast(y5, G.Tensor((m,), 'float32'))", "y5 = x", *lines[5:12]]
+    assert read(*lines[:5], *named, "return y12").count("G.outer") == 12
+
+
+def test_results_of_functions_that_double_are_told_at_the_return() -> None:
+    head = "from tirscript.script import ir as I, graph as G\n"
+    tensor = 'G.Tensor((4,), "float32")'
+    within, beside = [f"@G.graph_func\ndef g(x: {tensor}):"], ["@I.ir_module\nclass M:"]
+    for at in range(20):
+        for lines, name in ((within, f"f{at - 1}"), (beside, f"cls.f{at - 1}")):
+            value = f"({name}(x), {name}(x))" if at else "(x, x)"
+            made = f"@G.graph_func\ndef f{at}(x: {tensor}):\n    cls = M\n    return {value}"
+            lines += (made if lines is beside else made.replace("    cls = M\n", "")).split("\n")
+    for text in ("\n    ".join([*within, "return f19(x)"]), "\n    ".join(beside)):
+        with pytest.raises(DiagnosticError) as caught:
+            parse(head + text + "\n")
+        (found,) = caught.value.diagnostics
+        assert found.message == "this makes a tuple of over 4,096 fields"
+        assert found.span is not None and found.span.text.startswith("return")
+
+
 def test_a_literal_of_more_digits_than_python_reads() -> None:
     with pytest.raises(DiagnosticError, match="an integer of over 4,300 digits"):
         parse(body_text("n = " + "9" * 5000))
