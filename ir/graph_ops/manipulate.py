@@ -239,7 +239,7 @@ def _infer_expand(call: OpCall, types: Types) -> GraphType:
     axes = call.attrs["axis"]
     if kind.rank is None:
         return of_rank(None, kind.dtype, kind.vdevice)
-    new = axes_of(call, axes, kind.rank + len(axes))
+    new = frozenset(axes_of(call, axes, kind.rank + len(axes)))
     if kind.shape is None:
         return of_rank(kind.rank + len(axes), kind.dtype, kind.vdevice)
     rest = iter(kind.shape)
