@@ -17,8 +17,8 @@ from msgspec.structs import force_setattr
 
 from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, suggest
-from tirscript.ir.dtype import FLOAT32, FLOAT64, INT32, INT64, DType
-from tirscript.ir.expr import Const, Expr, StringImm, Var, const
+from tirscript.ir.dtype import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
+from tirscript.ir.expr import Const, Expr, StringImm, Var, const, literal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     DTypeValue,
@@ -192,6 +192,13 @@ class GraphExprLowering(GraphLegacyLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
+    def scalar_constant(self, value: bool | int | float, kind: DType | None, node: ast.expr) -> Const:
+        """A number as a constant of a dtype, where that holds it."""
+        try:
+            return literal(value, kind)
+        except (ValueError, TypeError) as problem:
+            raise self.fail("T103", str(problem), node) from None
+
     def number(self, value: bool | int | float, like: DType | None, node: ast.expr) -> GraphExpr:
         """A number of TVM's text as a scalar."""
         try:
@@ -230,7 +237,7 @@ class GraphExprLowering(GraphLegacyLowering):
         if isinstance(value, GraphExpr):
             raise self.fail("T104", f"{words(value)} is no scalar", node, hint='a scalar is `n: G.Prim("int64")`')
         if isinstance(value, (int, float)):
-            return const(value, to) if to is not None else const(value)
+            return self.scalar_constant(value, to, node)
         raise self.fail("T104", f"{words(value)} is no scalar", node)
 
     def tensors(self, *values: Any) -> bool:
@@ -514,12 +521,8 @@ def number_like(value: bool | int | float, like: DType | None) -> Const:
 
 
 def _number(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:
-    if isinstance(value, bool):
-        return PrimValue(const(value))
-    try:
-        return PrimValue(const(value, FLOAT64 if isinstance(value, float) else INT64))
-    except ValueError as problem:
-        raise self.fail("T103", str(problem), node) from None
+    kind = BOOL if isinstance(value, bool) else FLOAT64 if isinstance(value, float) else INT64
+    return PrimValue(self.scalar_constant(value, kind, node))
 
 
 def _tuple_value(self: GraphExprLowering, value: Any, node: ast.expr) -> GraphExpr:

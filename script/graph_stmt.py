@@ -8,7 +8,7 @@ from typing import Any
 from tirscript.ir.constant import ConstantTensor
 from tirscript.ir.diagnostic import Label
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import Expr, Var, const
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import (
     Dataflow,
     GraphBind,
@@ -169,7 +169,7 @@ class GraphStmtLowering(GraphFormLowering):
             return self.as_graph(found, node)
         if isinstance(found, (bool, int, float)):
             if type(kind) is PrimType:
-                return PrimValue(const(found, kind.dtype), span=self.span(node))
+                return PrimValue(self.scalar_constant(found, kind.dtype, node), span=self.span(node))
             if kind is not None or self.theirs:
                 elements = kind.dtype if type(kind) is TensorType else None
                 return self.constant(found, elements, node)

@@ -47,3 +47,23 @@ def main(x: G.Tensor((2, 4), "float32")):
     np.testing.assert_array_equal(tirscript.interpret(program, x), np.concatenate([x * 2, x], axis=1))
     with pytest.raises(DiagnosticError, match="this is a tensor"):
         parse('@G.graph_func\ndef main(x: G.Tensor((2,), "float32")):\n    return x + (x,)\n')
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "words"),
+    [
+        ("bool", "4", "4 does not fit bool"),
+        ("int8", "-129", "-129 does not fit int8"),
+        ("int32", "0.5", "0.5 is not an int32"),
+        ("float16", "1e6", "does not fit float16"),
+        ("float32x4", "1.0", "float32x4 has no scalar constants"),
+        ("handle", "0", "handle has no scalar constants"),
+    ],
+)
+def test_a_number_that_its_annotation_does_not_hold(kind: str, number: str, words: str) -> None:
+    with pytest.raises(DiagnosticError, match=words) as caught:
+        parse(
+            f'@G.graph_func\ndef main(x: G.Tensor((2,), "float32")):\n    y: G.Prim("{kind}") = {number}\n    return x\n'
+        )
+    (found,) = caught.value.diagnostics
+    assert found.code == "T103" and found.span is not None and found.span.text == number
