@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
+from random import Random
 from typing import Any
 
 from tirscript.ir.expr import Const
@@ -13,6 +15,8 @@ from ..dataflow import readers, scope_of
 from ..edit import Edit
 from ..primitive import BlockAt, LoopAt, query
 from ..tree import Place
+
+MOST, MOST_FACTORS = 1 << 40, 256  # what is quickly taken apart
 
 
 @query
@@ -29,6 +33,8 @@ def sample_perfect_tile(
     size = int(extent.value)
     if n < 1 or max_innermost_factor < 1:
         edit.wrong("`n` and `max_innermost_factor` are at least 1")
+    if n > MOST_FACTORS or size > MOST:
+        edit.wrong(f"loops of up to {MOST:,} have up to {MOST_FACTORS} factors: this is {counted(n, 'factor')} of {size:,}")
     if decision is not None:
         product = 1
         for factor in decision:
@@ -36,29 +42,69 @@ def sample_perfect_tile(
         if len(decision) != n or product != size or min(decision) < 1:
             edit.wrong(f"`decision` is {decision}, not {n} factors of {size}")
         return list(decision)
-    choices = _tilings(size, n, max_innermost_factor)
-    found = list(choices[edit.random.randrange(len(choices))])
+    found = _tiling(edit.random, size, n, max_innermost_factor)
     edit.decisions["decision"] = found
     return found
 
 
-def _tilings(size: int, n: int, innermost: int) -> list[tuple[int, ...]]:
-    """All tuples of `n` factors of `size`, the last at most `innermost` (1 is always allowed)."""
+def _tiling(random: Random, size: int, n: int, innermost: int) -> list[int]:
+    """One of the tuples of `n` factors of `size` whose last is at most `innermost`, all equally likely.
+
+    There may be more of them than memory holds, so that they are counted, and the one of a number is found.
+    """
     if n == 1:
-        return [(size,)]
-    found: list[tuple[int, ...]] = []
-    for last in range(1, min(size, innermost) + 1):
-        if size % last == 0:
-            found += [(*rest, last) for rest in _ordered(size // last, n - 1)]
-    return found
+        return [size]
+    primes = _primes(size)
+
+    def ways(value: int, count: int) -> int:
+        """How many tuples of `count` factors a divisor has: for each prime, those of its exponent as a sum."""
+        found = 1
+        for prime in primes:
+            exponent = 0
+            while value % prime == 0:
+                value //= prime
+                exponent += 1
+            found *= comb(exponent + count - 1, exponent)
+        return found
+
+    lasts = [(one, ways(size // one, n - 1)) for one in _divisors(size, primes) if one <= innermost]
+    number = random.randrange(sum(count for _, count in lasts))
+    for last, count in lasts:
+        if number < count:
+            break
+        number -= count
+    left, factors = size // last, []
+    for more in range(n - 2, 0, -1):
+        for factor in _divisors(left, primes):
+            count = ways(left // factor, more)
+            if number < count:
+                break
+            number -= count
+        factors.append(factor)
+        left //= factor
+    return [*factors, left, last]
 
 
-def _ordered(size: int, n: int) -> list[tuple[int, ...]]:
-    if n == 1:
-        return [(size,)]
-    return [
-        (first, *rest) for first in range(1, size + 1) if size % first == 0 for rest in _ordered(size // first, n - 1)
-    ]
+def _primes(size: int) -> list[int]:
+    found, left, at = [], size, 2
+    while at * at <= left:
+        if left % at == 0:
+            found.append(at)
+            while left % at == 0:
+                left //= at
+        at += 1
+    return [*found, left] if left > 1 else found
+
+
+def _divisors(size: int, primes: list[int]) -> list[int]:
+    """Those of a number made of these primes, the least first."""
+    found = [1]
+    for prime in primes:
+        powers = [1]
+        while size % (powers[-1] * prime) == 0:
+            powers.append(powers[-1] * prime)
+        found = [one * power for one in found for power in powers]
+    return sorted(found)
 
 
 @query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from inspect import Signature
 
 import numpy as np
@@ -326,6 +327,25 @@ def test_a_copy_draws_what_the_schedule_would():
     draws = [[s.sample_perfect_tile(s.get_loops("C")[1], 3) for _ in range(5)] for s in (sch, other)]
     assert draws[0] == draws[1]
     assert str(sch.trace) == str(other.trace)
+
+
+def test_factors_are_drawn_of_more_tuples_than_memory_holds():
+    sch = Schedule(matmul, seed=5)
+    loop = sch.get_loops("C")[0]
+    size = math.prod(sch.sample_perfect_tile(loop, 1))
+    for count in (2, 5, 100):
+        drawn = {tuple(sch.sample_perfect_tile(loop, count, 4)) for _ in range(20)}
+        assert all(math.prod(one) == size and len(one) == count and one[-1] <= 4 for one in drawn)
+        assert len(drawn) > 1
+    with pytest.raises(ScheduleError, match=r"up to 256 factors: this is 1000 factors of"):
+        sch.sample_perfect_tile(loop, 1000)
+
+
+def test_all_tuples_of_factors_are_drawn():
+    sch = Schedule(matmul, seed=1)
+    loop = sch.split("i", factors=[None, 12])[1]
+    wanted = {(a, 12 // a // c, c) for a in range(1, 13) for c in range(1, 5) if 12 % (a * c) == 0}
+    assert {tuple(sch.sample_perfect_tile(loop, 3, 4)) for _ in range(600)} == wanted
 
 
 def test_what_a_users_function_raises_is_a_refusal():
