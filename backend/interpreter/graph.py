@@ -424,13 +424,13 @@ class _Scope:
             raise _wrong("T301", message, span, problem.hint) from None
 
     def parts_taken(self, value: Any, kind: GraphType, what: str, span: Span | None) -> tuple[Any, ...]:
-        """An argument that is a tuple or a shape: each of its parts as a value; how many they are is checked later."""
+        """An argument that is a tuple or a shape: each of its parts as a value."""
         if not has_parts(value):
             noun = "a tuple" if type(kind) is TupleType else "a shape, which is a tuple of ints"
             raise _wrong("T301", f"{what}: expected {noun}, got {described(value)}", span)
         types = kind.fields if type(kind) is TupleType else [_DIMENSION] * len(value)
         if len(value) != len(types):
-            return tuple(value)
+            raise _wrong("T301", f"{what}: expected a tuple of {len(types)}, got one of {len(value)}", span)
         name = "field" if type(kind) is TupleType else "dimension"
         pairs = enumerate(zip(value, types, strict=True))
         return tuple([self.taken(one, each, f"{name} {at} of {what}", span) for at, (one, each) in pairs])

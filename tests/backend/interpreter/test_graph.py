@@ -110,6 +110,8 @@ class Silent:
         ({"x": np.ones(3, np.float32)}, "expected 2 dimensions, got the shape (3,)"),
         ({"x": [[1, 2, 3]]}, "expected an array for `x`, got a list"),
         ({"pair": (one(1, 2),)}, "expected a tuple of 2, got one of 1"),
+        ({"pair": (Silent(),)}, "expected a tuple of 2, got one of 1"),
+        ({"pair": (one(1, 2), 2, 3)}, "expected a tuple of 2, got one of 3"),
         ({"pair": (one(1, 2, 3), (2,))}, "expected `n`, which is 2, got 3"),
         (
             {"pair": (one(1, 2), (10**5000,))},
