@@ -8,7 +8,7 @@ from typing import Any
 from .expr import BufferLoad, Call, CallFunction, Const, Expr, Ramp, Var
 from .node import Node
 from .op import OPS
-from .rewrite import children, walk
+from .rewrite import MANY, children, refuse_too_large, walk
 from .stmt import (
     Break,
     BufferStore,
@@ -25,12 +25,16 @@ _ADDRESS = OPS["address_of"]
 def _evaluated(root: Node) -> Iterator[Node]:
     """What is evaluated with an expression, itself among it; not variables, numbers, or the sizes of what is read."""
     stack: list[Any] = [root]
+    left = MANY
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind is Const or kind is Var:
             continue
         yield node
+        left -= 1
+        if not left:
+            refuse_too_large(root)
         if kind is Call:
             # where an element lies is no read of it
             args = node.args

@@ -19,6 +19,7 @@ from .stmt import Stmt
 
 # what can be compared: a node, a body, attributes
 Program = Node | tuple[Node, ...] | Attrs
+_FEW = 1 << 14
 
 
 class Difference(Struct, frozen=True, eq=False):
@@ -77,7 +78,14 @@ def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> 
 def exactly_equal(a: Any, b: Any) -> bool:
     """Whether two programs are the same with the very same variables and buffers."""
     with recursion_room():
-        return _same(a, b, {}, _Names(False, _EXACT))
+        try:
+            return _same(a, b, {}, _Names(False, _EXACT))
+        except _Long:
+            return _same(a, b, {}, _Names(False, _SHARED))
+
+
+class _Long(Exception):
+    """The comparison takes long, maybe since a few nodes stand for many."""
 
 
 # whether two nodes of one class are the same, given what left names stand for so far and the rest of the state
@@ -87,26 +95,41 @@ Comparison = Callable[[Any, Any, dict[int, Any], "_Names"], bool]
 class _Table(dict[type, Comparison]):
     """The comparison of each class, derived from its declaration when it is first met."""
 
-    def __init__(self, alpha: bool) -> None:
+    def __init__(self, alpha: bool, once: bool = False) -> None:
         self.alpha = alpha
+        self.once = once  # whether two nodes are compared once, however often they occur
 
     def __missing__(self, cls: type) -> Comparison:
-        made = self[cls] = _comparison(cls, self.alpha)
+        made = _comparison(cls, self.alpha)
+        made = self[cls] = _once(made) if self.once and issubclass(cls, Node) else made
         return made
 
 
-_ALPHA, _EXACT = _Table(True), _Table(False)
+_ALPHA, _EXACT, _SHARED = _Table(True), _Table(False), _Table(False, once=True)
+
+
+def _once(compare: Comparison) -> Comparison:
+    def compared(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        pair = id(x), id(y)
+        if x is y or pair in names.same:
+            return True
+        names.same.add(pair)  # if they are not, neither are the programs
+        return compare(x, y, forward, names)
+
+    return compared
 
 
 class _Names:
     """What right names were taken, whether free names may be mapped, and the comparisons by class."""
 
-    __slots__ = ("backward", "free", "left", "programs", "table")
+    __slots__ = ("backward", "free", "left", "programs", "same", "table")
 
     def __init__(self, free: bool, table: _Table, programs: tuple[Any, ...] = ()) -> None:
         self.backward: set[int] = set()
+        self.same: set[tuple[int, int]] = set()  # pairs of nodes that were compared
         self.programs = programs
-        self.left = MANY  # uses of names, behind which the programs are measured
+        # uses of names, behind which the programs are measured, or nodes are compared once
+        self.left = MANY if table is _ALPHA else _FEW
         self.free = free
         self.table = table
 
@@ -117,8 +140,15 @@ def _comparison(cls: type, alpha: bool) -> Comparison:
     shape = shape_of(cls)
     fields = _fields(cls, shape)
     if shape.binder:
-        return _binder(fields) if alpha else lambda x, y, forward, names: x is y
+        return _binder(fields) if alpha else _very_same
     return _defining(cls, fields) if alpha and cls.defines else fields
+
+
+def _very_same(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+    names.left -= 1
+    if not names.left and names.table is _EXACT:
+        raise _Long
+    return x is y
 
 
 def _binder(fields: Comparison) -> Comparison:

@@ -13,15 +13,34 @@ from msgspec.structs import force_setattr
 
 import tirscript
 from tirscript.ir import Call, DiagnosticError, Var, differences, free_vars, get_op, structural_equal, structural_hash
+from tirscript.ir.arith import Analyzer
 from tirscript.ir.digest import structural_digest
+from tirscript.ir.effects import has_effect, reads_memory
 from tirscript.passes import get_pass
 
 
-def of_expressions() -> Any:
-    value: Any = x
+def doubled(value: Any) -> Any:
     for _ in range(60):
         value = Call(op=get_op("add"), args=(value, value), dtype=F32)
-    return func(store(value))
+    return value
+
+
+def test_shared_nodes_are_compared_once() -> None:
+    one, other = doubled(x), doubled(x)
+    assert one == other and hash(one) == hash(other)
+    assert func(store(one)) != func(store(doubled(Call(op=get_op("add"), args=(x, n), dtype=F32))))
+    assert one != doubled(Var("x", F32))
+
+
+def test_questions_about_shared_nodes_are_refused() -> None:
+    analyzer = Analyzer({})
+    for question in (analyzer.simplify, has_effect, reads_memory):
+        with pytest.raises(DiagnosticError, match="over 4,194,304 parts"):
+            question(doubled(x))
+
+
+def of_expressions() -> Any:
+    return func(store(doubled(x)))
 
 
 def of_statements() -> Any:
