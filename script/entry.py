@@ -7,6 +7,7 @@ import builtins
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -489,21 +490,31 @@ class Reader(ModuleReader):
         names = (item.id for item in ast.walk(node.args) if isinstance(item, ast.Name))
         return any(isinstance(self.names.get(name), GraphNamespace) for name in names)
 
+    def is_ours(self, expr: ast.expr) -> bool:
+        """Whether a decorator is one of the language."""
+        target = expr.func if isinstance(expr, ast.Call) else expr
+        with suppress(Abort):
+            found = self.lowering(None).value(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
+            return any(found is one for one in _DECORATOR_OBJECTS.values())
+        return False
+
     def decorator(self, node: Any) -> str | None:
         """What the one decorator of a definition is."""
         called = self.called.get(node.name)
         if called is not None and not node.decorator_list:
             return called.decorator
+        if called is not None and not any(map(self.is_ours, node.decorator_list[:-1])):
+            node.decorator_list = node.decorator_list[-1:]  # Python hands what ours makes to those above it
         if len(node.decorator_list) != 1:
             what = "class" if isinstance(node, ast.ClassDef) else "function"
             wanted = "@I.ir_module" if what == "class" else "@G.graph_func" if self.of_graphs(node) else "@T.prim_func"
-            extra = node.decorator_list[1:]
-            self.report(
-                "T022",
-                f"a {what} of a program has one decorator, `{wanted}`",
-                extra[0] if extra else node,
-                hint="leave this one out" if extra else f"write `{wanted}` above it",
-            )
+            place, hint = node, f"write `{wanted}` above it"
+            if node.decorator_list:
+                foreign = next((one for one in node.decorator_list if not self.is_ours(one)), None)
+                place, hint = foreign or node.decorator_list[1], "leave this one out"
+                if called is not None and foreign is not None:
+                    hint = "write this one above it, where it takes what that one makes"
+            self.report("T022", f"a {what} of a program has one decorator, `{wanted}`", place, hint=hint)
             return None
         expr = node.decorator_list[0]
         target = expr.func if isinstance(expr, ast.Call) else expr

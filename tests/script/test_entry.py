@@ -330,6 +330,63 @@ def test_a_lambda_is_no_function_of_a_program(decorator: Any) -> None:
         decorator(lambda A: A)
 
 
+def kept(value: Any) -> Any:
+    """A decorator of the user's own, which takes what stands below it."""
+    KEPT.append(value)
+    return value
+
+
+KEPT: list[Any] = []
+
+
+def test_decorators_of_the_users_own_stand_above_and_take_the_program() -> None:
+    # of the kernel
+    @kept
+    # beside it
+    @T.prim_func(private=True)
+    def kernel(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    @kept
+    @G.graph_func
+    def graph(x: G.Tensor((4,), "float32")):
+        return G.add(x, x)
+
+    @kept
+    @I.ir_module
+    class Both:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            A[0] = 1.0
+
+    assert KEPT == [kernel, graph, Both]
+    assert kernel.private and "# of the kernel\n# beside it\n@T.prim_func" in kernel.script()
+
+    @tirscript.jit(opt_level=0)
+    @T.prim_func
+    def native(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+    assert type(native).__name__ == "LazyFunction"
+
+
+def test_decorators_of_the_users_own_do_not_stand_below() -> None:
+    with pytest.raises(DiagnosticError, match="one decorator") as caught:
+
+        @T.prim_func
+        @kept
+        def kernel(A: T.Buffer((4,), "float32")):
+            A[0] = 1.0
+
+    (found,) = caught.value.diagnostics
+    assert found.span is not None and found.span.text == "kept"
+    assert found.hint == "write this one above it, where it takes what that one makes"
+    with pytest.raises(DiagnosticError, match="leave this one out") as caught:
+        tirscript.parse("@kept\n@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n")
+    (found,) = caught.value.diagnostics
+    assert found.span is not None and found.span.text == "kept"
+
+
 made_private = T.prim_func(private=True)
 OPTIONS = {"private": True, "check_well_formed": False}
 
