@@ -101,7 +101,8 @@ def jit(
 ) -> Any:
     """Make a decorated Python function, or a PrimFunc, a native function that is built at its first call.
 
-    The options are those of `build`. The program is read at once, so its mistakes are told where it is defined.
+    The options are those of `build`. The program is read at once, so its mistakes are told where it is defined. It may
+    stand above `@T.prim_func`: what reads files without running them, as the command line does, finds the kernel then.
     """
     options = {
         "target": target,

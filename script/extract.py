@@ -113,10 +113,10 @@ class _Extractor:
         for node in self.tree.body:
             self.bind(node)
         kept = [node for node in self.tree.body if self.is_definition(node)]
+        whole = not sum(map(self.pass_over, kept))  # each of them
         needed = set().union(*map(_taken, kept))
         values = self.values(needed)
         out: list[str] = [""] * len(self.lines)
-        whole = True
         for node in self.tree.body:
             if self.is_definition(node):
                 self.copy(out, node)
@@ -172,6 +172,15 @@ class _Extractor:
     def is_definition(self, node: ast.stmt) -> bool:
         """Whether a statement is a function, a module or a macro of the language."""
         return isinstance(node, (ast.FunctionDef, ast.ClassDef)) and any(map(self.is_ours, node.decorator_list))
+
+    def pass_over(self, node: Any) -> bool:
+        """Take decorators of other Python from above the language's own, which they get the program of; whether there
+        were any."""
+        *above, last = node.decorator_list
+        if not above or not self.is_ours(last) or any(map(self.is_ours, above)):
+            return False
+        node.decorator_list = [last]
+        return True
 
     def is_ours(self, decorator: ast.expr) -> bool:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator

@@ -155,6 +155,15 @@ def test_decorators_of_others_are_passed_over_and_misspelt_ones_told() -> None:
     assert "prim_fun" in str(error) and "prim_func" in str(error)
 
 
+def test_decorators_of_others_above_a_program_take_it() -> None:
+    text = f"import functools\nN = 4\n@functools.cache\n# of the kernel\n@print\n{KERNEL}"
+    found = extract(text)
+    assert list(found.definitions()) == ["f"] and "print" not in found.text
+    assert text.split("\n")[found.places["f"].first - 1] == "@T.prim_func"
+    below = KERNEL.replace("@T.prim_func\n", "@T.prim_func\n@print\n")
+    assert "`@T.prim_func`" in str(first(f"N = 4\n{below}")) and "leave this one out" in str(first(f"N = 4\n{below}"))
+
+
 def test_macros_and_modules() -> None:
     text = """import os
 from tirscript.script import ir as I, tir as T
