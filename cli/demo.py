@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tirscript.ir import PrimFunc, structural_equal, walk
+from tirscript.ir import PrimFunc, structural_equal, suggest, walk
 from tirscript.ir.words import counted
 from tirscript.testing import Example, copies, examples, largest_error, tolerance
 
@@ -175,7 +175,9 @@ def command(quick: bool, names: tuple[str, ...]) -> None:
     known = {example.name: example for example in examples()}
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"there is no example {name!r}; there are {', '.join(known)}")
+            near = suggest(name, known)
+            others = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise click.BadParameter(f"there is no example {name!r}; {others}")
     chosen = [known[name] for name in names or known]
     reports = [examine(example, 3 if quick else 15) for example in chosen]
     table(reports)

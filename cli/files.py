@@ -150,8 +150,6 @@ def every_program(text: str, path: str, *, optional: bool = False) -> list[tuple
     """
     from tirscript.script import extract
 
-    if optional and not may_hold_programs(text):
-        return []
     found = extract(text, filename=name_of(path))
     if optional and not found.places:
         return []

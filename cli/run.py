@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -51,6 +52,7 @@ def command(
     dimension. What only the kernel writes is zeros before. Native code checks its indices unless --unchecked.
     """
     spare(file, output)
+    _known_suffix(output)
     chosen = choose(file)
     made, told = prepared(chosen, Request(**given))
     if told:
@@ -252,12 +254,23 @@ def _plain(about: dict[str, Any]) -> bool:
     return all(isinstance(about.get(key), (int, float)) for key in ("min", "max", "mean"))
 
 
+def _known_suffix(path: str | None) -> None:
+    """Raise T404 for a file whose name does not say which of numpy's formats it is in; devices have no suffix."""
+    if path is None or path.endswith((".npy", ".npz")) or (os.path.exists(path) and not os.path.isfile(path)):
+        return
+    message = f"{path} does not say by its suffix what to write: one array as .npy, several as .npz"
+    raise DiagnosticError([error("T404", message, hint=f"`--output {os.path.splitext(path)[0]}.npy`")])
+
+
 def _save(path: str, name: str, found: list[Argument]) -> None:
     import numpy as np
 
     arrays = {one.name: one.value for one in found if one.written and isinstance(one.value, np.ndarray)}
     if not arrays:
         raise DiagnosticError([error("T301", f"`{name}` writes no array, so there is nothing for {path}")])
+    if len(arrays) > 1 and path.endswith(".npy"):
+        message = f"`{name}` writes {len(arrays)} arrays ({', '.join(arrays)}), and {path} holds one"
+        raise DiagnosticError([error("T404", message, hint=f"`--output {path.removesuffix('.npy')}.npz`")])
     with writing(path), open(path, "wb") as file:
         if len(arrays) == 1 and not path.endswith(".npz"):
             np.save(file, next(iter(arrays.values())))

@@ -36,9 +36,10 @@ def test_one_kernel_is_transformed_and_printed_again() -> None:
 
 
 def test_an_unknown_example_is_refused() -> None:
-    result = run("demo", "gorw")
+    result = run("demo", "zzz")
     assert result.exit_code == 2
-    assert "there is no example 'gorw'; there are addone, bit_hash" in result.output
+    assert "there is no example 'zzz'; there are addone, bit_hash" in result.output
+    assert "there is no example 'matmull'; did you mean 'matmul'?" in run("demo", "matmull").output
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,10 @@ def test_nothing_found(tmp_path: Path) -> None:
     result = run("lint", tmp_path)
     assert result.exit_code == 0 and result.stdout == "" and result.stderr == "nothing found (1 file)\n"
     assert run("lint", tmp_path / "other.py").exit_code == 0
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    assert run("lint", tmp_path).exit_code == 0  # in a folder, what holds none of ours is not looked into
+    named = run("lint", tmp_path / "broken.py")
+    assert named.exit_code == 1 and "error[T001]" in named.stdout
 
 
 def test_errors_are_told_in_all_formats(tmp_path: Path) -> None:

@@ -230,6 +230,8 @@ class M:
         (["--input", "{wrong}"], 1, "error[T301]: argument `A` of `double`"),
         (["--input", "{pickle}"], 1, "cannot be read"),
         (["--random", "--output", "/nowhere/x.npy"], 1, "/nowhere/x.npy cannot be written"),
+        (["--random", "--output", "x.csv"], 1, "x.csv does not say by its suffix"),
+        (["--random", "--output", "x"], 1, "= help: `--output x.npy`"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], code: int, said: str, kernel: Any, tmp_path: Path) -> None:
@@ -245,6 +247,16 @@ def test_wrong_arguments(arguments: list[str], code: int, said: str, kernel: Any
     result = run("run", path, *(argument.format(**names) for argument in arguments))
     assert result.exit_code == code, result.output
     assert said in result.stderr
+
+
+def test_several_arrays_are_no_npy(kernel: Any, tmp_path: Path) -> None:
+    two = DOUBLE.replace("B[i] =", "A[i] = B[i]\n        B[i] =")
+    assert two != DOUBLE
+    result = run("run", kernel(two), "--random", "--output", tmp_path / "both.npy")
+    assert result.exit_code == 1 and "writes 2 arrays (A, B)" in result.stderr, result.stderr
+    assert f"--output {tmp_path / 'both.npz'}" in result.stderr and not (tmp_path / "both.npy").exists()
+    assert run("run", kernel(two), "--random", "--output", tmp_path / "both.npz").exit_code == 0
+    assert set(np.load(tmp_path / "both.npz")) == {"A", "B"}
 
 
 def test_sizes_beyond_memory(kernel: Any) -> None:
