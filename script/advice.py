@@ -16,24 +16,9 @@ from .tvm import DTYPES, OLDER_INTRINSICS
 # libraries that a kernel does not call; only their names, nothing is imported
 LIBRARIES = frozenset(
     (
-        *(
-            "np",
-            "numpy",
-            "math",
-            "torch",
-            "tl",
-            "triton",
-            "tvm",
-            "jnp",
-            "jax",
-            "lax",
-            "cupy",
-            "cp",
-            "random",
-            "F",
-            "nn",
-        ),
-        *("numba", "nb", "ti", "taichi", "tf", "scipy"),
+        *("np", "numpy", "math", "random", "scipy", "cp", "cupy"),
+        *("torch", "F", "nn", "tf", "jax", "jnp", "lax"),
+        *("tl", "triton", "tvm", "numba", "nb", "ti", "taichi"),
     )
 )
 
