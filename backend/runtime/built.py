@@ -70,6 +70,15 @@ class BuiltFunction(Built):
     def _called(self) -> str:
         return self.__name__
 
+    def __getitem__(self, name: object) -> Any:
+        """The function itself by its name, as a built module has its functions."""
+        if name != self.__name__:
+            called = f"`{self.__name__}(...)`"
+            raise KeyError(f"`{self.__name__}` is all that was built: call it as it is, {called}, without [{name!r}]")
+        return self
+
+    __iter__ = None  # what has items by name is no sequence
+
     def llvm_ir(self) -> str:
         """The LLVM IR of the optimized code."""
         text: str = self._code.llvm_ir()

@@ -30,6 +30,16 @@ def test_a_misspelt_option_is_told_with_the_right_one() -> None:
         tirscript.jit(traget="llvm")  # type: ignore[call-arg]
 
 
+def test_a_function_has_itself_by_its_name_and_nothing_else() -> None:
+    built = tirscript.build(twice)
+    assert built["twice"] is built and twice["twice"] is twice
+    for wrong in ("main", (4,)):
+        with pytest.raises(KeyError, match=r"`twice` is all that was built: call it as it is, `twice\(...\)`"):
+            built[wrong]
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(built)
+
+
 def test_jit_builds_at_the_first_call() -> None:
     @tirscript.jit
     def inner(A: T.Buffer((4,), "int32"), by: T.int32):
