@@ -54,7 +54,7 @@ def public(function: F) -> F:
     """Check the arguments of a public function at each call against its annotations.
 
     A wrong one raises a TypeError that names the function, the argument, what it takes and what it got; so does a
-    keyword that it does not take, with the nearest one that it does.
+    keyword that it does not take, with the nearest one that it does, or all of them.
     """
     plan: list[Any] = []
 
@@ -213,7 +213,7 @@ def _refuse(function: Callable[..., Any], plan: list[Any], args: tuple[Any, ...]
         if name not in hints or fits(value, hints[name]) is None:
             continue
         which = f"as its {_ORDINALS[at]} argument" if at < min(len(args) - first, len(_ORDINALS)) else f"as `{name}`"
-        message = f"{function.__name__}() takes {in_words(hints[name])} {which}, not {describe(value)}"
+        message = f"{_called(function)}() takes {in_words(hints[name])} {which}, not {describe(value)}"
         advice = _advice(hints[name], value)
         raise TypeError(f"{message}; {advice}" if advice else message) from None
 
@@ -225,10 +225,17 @@ def _refuse_name(function: Callable[..., Any], name: str) -> None:
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
-    near = suggest(name, [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)])
-    hint = f"; did you mean `{near}`?" if near is not None else ""
-    called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-    raise TypeError(f"{called}() got an unexpected keyword argument {name!r}{hint}") from None
+    taken = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    near = suggest(name, [one.name for one in taken])
+    options = [one.name for one in taken if one.kind is one.KEYWORD_ONLY] or [one.name for one in taken]
+    names = ", ".join(f"`{one}`" for one in options if one not in ("self", "cls")) or "none"
+    hint = f"; did you mean `{near}`?" if near is not None else f"; it takes {names}"
+    raise TypeError(f"{_called(function)}() got an unexpected keyword argument {name!r}{hint}") from None
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """What is written in front of the brackets: the class where that is what makes an object."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
 def named_parameters(function: Callable[..., Any]) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tirscript.ir.check import describe
+from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
@@ -43,9 +43,8 @@ class Schedule:
     Blocks of one name in a function get numbers behind it, `C`, `C_1`, so that every block has a name of its own.
     """
 
+    @public
     def __init__(self, program: PrimFunc | Module, *, seed: int | None = None, verify: bool | None = None) -> None:
-        if not isinstance(program, (PrimFunc, Module)):
-            raise TypeError(f"Schedule() takes a function (PrimFunc) or a module (Module), not {describe(program)}")
         self._program = program
         functions = program.functions if isinstance(program, Module) else (program,)
         self._functions = {function.name: function for function in functions}

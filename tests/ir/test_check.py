@@ -205,7 +205,9 @@ def test_a_keyword_that_is_not_taken_is_told_with_the_nearest_one() -> None:
         TypeError, match=r"^build\(\) got an unexpected keyword argument 'targt'; did you mean `target`\?$"
     ):
         build(1, targt="c")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"^build\(\) got an unexpected keyword argument 'colour'$"):
+    with pytest.raises(
+        TypeError, match=r"^build\(\) got an unexpected keyword argument 'colour'; it takes `target`, `width`$"
+    ):
         build(1, colour="c")  # type: ignore[call-arg]
 
     @public

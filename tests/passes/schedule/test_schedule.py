@@ -282,6 +282,10 @@ def test_an_unknown_primitive_is_suggested():
         Schedule(matmul).vectorise("j")
     with pytest.raises(Exception, match="PrimFunc"):  # a TypeError, or typeguard's where tests run with it
         Schedule("matmul")
+    with pytest.raises(
+        TypeError, match=r"^Schedule\(\) got an unexpected keyword argument 'debug_mask'; it takes `seed`, "
+    ):
+        Schedule(matmul, debug_mask="all")  # type: ignore[call-arg]
 
 
 def test_functions_of_a_module():
