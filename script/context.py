@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
+from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from tirscript.ir.dtype import INT64, DType, scalar_names
 from tirscript.ir.expr import BufferLoad, Expr, Var, const, is_const
 from tirscript.ir.graph import GraphFunc
@@ -178,6 +178,7 @@ class Context:
         self.in_indices: frozenset[ast.AST] | None = None  # what stands in indices, found when it is first asked for
         self.callee: ast.expr | None = None  # what is being called by the call that is read
         self.in_signature = False
+        self.annotation_name: ast.expr | None = None  # with which the annotation begins that is read
         self.symbol_mode = False  # unknown names are symbolic dimensions
 
     # places and messages
@@ -353,10 +354,8 @@ class Context:
             hint = "a tensor function has no `self`: what it needs are its parameters"
         elif node.id == getattr(getattr(self, "node", None), "name", None):
             hint = "a tensor function does not call itself; write a loop"
-        elif self.in_signature and node.id in (*scalar_names(), *TYPES):
-            hint = f"did you mean `{TYPES.get(node.id, 'T')}.{node.id}`?"
         elif self.in_signature:
-            hint = f'a symbolic dimension is a string: `"{node.id}"`'
+            hint = self.signature_advice(node)
         elif hint is None and advice is not None:
             hint = advice
         elif hint is None and node is self.callee:
@@ -368,6 +367,19 @@ class Context:
             if len(node.id) > 2:  # the shortest are of sizes as often as of values
                 hint += f", such as `{node.id}: {self.example_type}`"
         return self.fail("T010", f"`{node.id}` is not defined", node, hint=hint)
+
+    def signature_advice(self, node: ast.Name) -> str | None:
+        """What is probably meant by a name of a signature: a type where the annotation begins with it, or a size."""
+        name, own = node.id, self.example_type[0]
+        home = TYPES.get(name, "T" if name in scalar_names() else None)
+        near = suggest(name, scalar_names())
+        if home in (own, "T"):
+            return f"did you mean `{home}.{name}`?"
+        if near is not None:
+            return f"did you mean `T.{near}`?"
+        if node is self.annotation_name:
+            return self.builtin_advice("Tensor")
+        return f'a symbolic dimension is a string: `"{name}"`'
 
     def advised(self, name: str) -> str | None:
         """What is probably meant by a name that is not defined."""

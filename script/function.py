@@ -188,8 +188,10 @@ class FunctionLowering(MacroLowering):
             if inner is not node:
                 node = inner
                 self._numpy_like(param, inner)
-            self.symbol_mode = isinstance(node, ast.Subscript)
-            self.in_signature = True
+            self.in_signature, self.annotation_name = True, first_name(node)
+            if isinstance(node, ast.Subscript):
+                self.value(node.value)  # which is the name of a type, and of no dimension
+                self.symbol_mode = True
             kind = self.value(node)
         except Abort:
             return None
@@ -322,6 +324,13 @@ def _python_type(kind: Any) -> TypeName | None:
     """`int`, `float` and `bool` as annotations; in programs the first is a function of its own."""
     names = ((BUILTINS["int"], "int32"), (int, "int32"), (float, "float32"), (bool, "bool"))
     return next((TypeName(dtype(name)) for python, name in names if kind is python), None)
+
+
+def first_name(node: ast.expr) -> ast.expr:
+    """The name with which a type is written: `torch` of `torch.Tensor[...]`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
 
 
 def _single_assignments(stmt: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:

@@ -24,7 +24,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
 from .context import Abort, Poison
-from .function import read_options
+from .function import first_name, read_options
 from .graph_names import TypeForm, TypeSpec
 from .graph_stmt import GraphStmtLowering
 from .namespace import TypeName
@@ -169,7 +169,7 @@ class GraphLowering(GraphStmtLowering):
             self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=hint)
             return Poison()
         try:
-            self.in_signature = True
+            self.in_signature, self.annotation_name = True, first_name(param.annotation)
             return GraphVar(param.arg, self.type_at(param.annotation), span=self.span(param))
         except Abort:
             return Poison()

@@ -228,6 +228,14 @@ SIGNATURES = [
     ("A: np.ndarray", "T010", "np", "functions of T", "T.Buffer"),
     ("n: T.int", "T031", "T.int", "not a function", "`T.int32`"),
     ("A: list", "T041", "list", "not a type of T", "T.Buffer"),
+    ("A: float32[:]", "T010", "float32", "`float32` is not defined", "`T.float32`"),
+    ("A: f64[:, :]", "T010", "f64", "`f64` is not defined", "`T.float64`"),
+    ("A: T.float32[:]", "T207", "T.float32[:]", "a Python slice, not an integer", '`"n"`'),
+    ('A: Buffer[(4, 4), "float32"]', "T010", "Buffer", "`Buffer` is not defined", "`T.Buffer`"),
+    ('A: Tensor[Array, "n m"]', "T010", "Tensor", "`Tensor` is not defined", "a tensor is `T.Buffer("),
+    ("A: npt.NDArray[np.float32]", "T010", "npt", "`npt` is not defined", "a tensor is `T.Buffer("),
+    ("A: wp.array(dtype=float)", "T010", "wp", "`wp` is not defined", "a tensor is `T.Buffer("),
+    ("A: T.Buffer((4,), f32)", "T010", "f32", "`f32` is not defined", "`T.float32`"),
 ]
 
 
