@@ -88,14 +88,14 @@ def from_onnx(
 ) -> Module:
     """The module of an ONNX model: a path, its bytes, or an `onnx.ModelProto`. Its function is `main`.
 
-    `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; those that the model
-    says stay where it has none. `values` are arrays for inputs that are to be constants: a shape, an axis or a scale
-    that the model leaves to its caller, and that decides what it computes. With `keep_params` the weights that the
-    model computes with are parameters of `main`, behind its inputs, for other weights, or for
-    `bind_params(module, onnx_params(model), strict=False)`: what only shapes are computed of is none of them.
-    Functions, of the model or of the standard, are written out where no rule is for them; a branch whose
-    condition is known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and
-    for a file that is no model.
+    `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; they take the place of
+    what the model says, also of sizes that it fixes. Inputs that are not named keep theirs. `values` are arrays for
+    inputs that are to be constants: a shape, an axis or a scale that the model leaves to its caller, and that decides
+    what it computes. With `keep_params` the weights that the model computes with are parameters of `main`, behind its
+    inputs, for other weights, or for `bind_params(module, onnx_params(model), strict=False)`: what only shapes are
+    computed of is none of them. Functions, of the model or of the standard, are written out where no rule is for
+    them; a branch whose condition is known is taken. Raises DiagnosticError for an operator that is not known, with
+    the node it is at, and for a file that is no model.
     """
     with told_texts():
         return Importer(model_of(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)

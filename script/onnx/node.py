@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.constant import ConstantTensor, constant
-from tirscript.ir.diagnostic import DiagnosticError, error
+from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.graph import GraphConst, GraphExpr, ShapeType, TensorType
@@ -68,8 +68,8 @@ class Node:
         return self.attr(name, 0)
 
     def check(self) -> None:
-        """Refuse a node with other numbers of inputs and outputs than the standard says, or attributes that are missing
-        or of another kind.
+        """Refuse a node with other numbers of inputs and outputs than the standard says, or attributes that are
+        missing, of another kind, or none of its own.
         """
         from onnx import defs
 
@@ -86,6 +86,11 @@ class Node:
                 self._check_kind(self.attrs[name], attribute.type)
             elif attribute.required:
                 raise self.wrong(f"its attribute `{name}` is missing")
+        for name in self.attrs if schema.since_version <= self.opset else ():
+            if name not in schema.attributes and not name.startswith("__"):  # those are notes, which onnx leaves alone
+                near = suggest(name, schema.attributes)
+                hint = f"did you mean `{near}`?" if near else None
+                raise self.wrong(f"`{self.proto.op_type}` has no attribute `{name}`", hint)
 
     def _schema(self) -> Any | None:
         """What the standard says of the operator; in a version that has it, where that of the model has not."""

@@ -280,6 +280,12 @@ def test_bad_models_are_refused(tmp_path: Path) -> None:
     untyped.graph.node[0].attribute[0].type = 0
     with pytest.raises(DiagnosticError, match="its attribute `axis` has no type"):
         tirscript.from_onnx(untyped)
+    strange = model([helper.make_node("Softmax", ["x"], ["y"], axs=0)], {"x": (F, [2])}, ["y"], {})
+    with pytest.raises(DiagnosticError, match="`Softmax` has no attribute `axs`") as caught:
+        tirscript.from_onnx(strange)
+    assert caught.value.diagnostics[0].hint == "did you mean `axis`?"
+    strange.graph.node[0].attribute[0].name = "__note"
+    tirscript.from_onnx(strange)
     odd = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (F, [2])}, ["y"], {})
     odd.graph.input[0].type.tensor_type.elem_type = 99
     with pytest.raises(DiagnosticError, match="the input `x` is of the type 99, which ONNX does not have"):
