@@ -6,6 +6,7 @@ import ctypes
 import threading
 from _ctypes import CFuncPtr
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.forks import renew_in_children
@@ -63,6 +64,8 @@ def register_library(
     Native code calls it without Python, and without the GIL; `returns` is None, or "int32" for a status. A built
     function keeps the C function that it was built with.
 
+    With the name alone it is a decorator: `@register_library("my.function")`.
+
     A name taken by another function is an error unless `override`. Raises ValueError for that and for signatures that
     cannot be read, OSError and AttributeError for libraries and symbols that are not there, TypeError for arguments
     that do not go together.
@@ -70,6 +73,8 @@ def register_library(
     if not isinstance(name, str) or not name:
         raise TypeError(f"a library function's name is a string, not {name!r}")
     told = (symbol, library, signature, returns)
+    if function is None and told == (None,) * 4:
+        return partial(register_library, name, override=override)
     if isinstance(function, CFuncPtr) or any(part is not None for part in told):
         from .c_library import c_function
 
@@ -77,8 +82,8 @@ def register_library(
     from tirscript.ir.node import Node
 
     if not callable(function) or isinstance(function, Node):
-        given = "no function is given" if function is None else f"{function!r} cannot be called"
-        raise TypeError(f"{name} is to be registered, but {given}; a function of C has `symbol=` and `signature=`")
+        why = f"but {function!r} cannot be called; a function of C has `symbol=` and `signature=`"
+        raise TypeError(f"{name} is to be registered, {why}")
     with _lock:
         if not override and not _same(_functions.get(name, function), function):
             raise ValueError(f"library function {name!r} is registered already; pass override=True to replace it")

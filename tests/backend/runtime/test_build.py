@@ -22,7 +22,7 @@ from tirscript.backend.build import BuiltModule
 from tirscript.backend.llvm.effects import estimated_cost, needs_gil, releases_gil
 from tirscript.backend.runtime import layout
 from tirscript.backend.runtime.function import Function, PortableFunction
-from tirscript.backend.runtime.library import unregister_library
+from tirscript.backend.runtime.library import get_library, unregister_library
 from tirscript.ir import Attrs, DiagnosticError, Module, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.script import parse
@@ -361,6 +361,20 @@ def test_python_functions_are_called_and_raise(way: Any, capsys: pytest.CaptureF
     finally:
         unregister_library("test.build.fill")
     assert "T307" in told(f, a)
+
+
+def test_a_library_function_is_registered_by_a_decorator() -> None:
+    @tirscript.register_library("test.build.ones")
+    def ones(array: Any) -> None:
+        array[:] = 1
+
+    try:
+        assert ones.__name__ == "ones" and get_library("test.build.ones") is ones
+        with pytest.raises(ValueError, match="registered already"):
+            tirscript.register_library("test.build.ones")(lambda array: None)
+        assert tirscript.register_library("test.build.ones", override=True)(abs) is abs
+    finally:
+        unregister_library("test.build.ones")
 
 
 def test_cost_decides_about_the_lock() -> None:
