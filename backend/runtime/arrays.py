@@ -12,7 +12,7 @@ import numpy as np
 
 from tirscript.ir import Buffer, DiagnosticError, DType
 from tirscript.ir.computed import not_computed
-from tirscript.ir.constant import is_masked
+from tirscript.ir.constant import ConstantTensor, is_masked
 from tirscript.ir.words import with_article
 
 
@@ -46,9 +46,9 @@ def numpy_dtype(kind: DType) -> np.dtype[Any]:
 def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[Any, Any]:
     """`value` as an array of the buffer's dtype that shares its memory.
 
-    numpy arrays, objects with DLPack (torch tensors on the CPU too), objects with an array interface, and bytes-like
-    objects,
-    whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here. Raises ArrayProblem.
+    numpy arrays, constants, objects with DLPack (torch tensors on the CPU too), objects with an array interface, and
+    bytes-like objects, whose bytes are read as elements of the buffer's dtype. Shape and strides are not checked here.
+    Raises ArrayProblem.
     """
     want = numpy_dtype(buffer.dtype)
     # not `isinstance`, which asks the object
@@ -100,6 +100,8 @@ def _view(value: Any, buffer: Buffer, want: np.dtype[Any]) -> np.ndarray[Any, An
     if torch is not None and issubclass(type(value), torch.Tensor):
         return _from_torch(value, torch)
     words = f"an array for `{buffer.name}`"
+    if type(value) is ConstantTensor:
+        return value.array
     if _offers(value, "__dlpack__", words):
         return _from_dlpack(value)
     if _offers(value, "__array_interface__", words):

@@ -15,7 +15,7 @@ from tirscript.backend.build import build
 from tirscript.backend.interpreter import interpret
 from tirscript.backend.runtime.arguments import bind_arguments, written_params
 from tirscript.backend.runtime.arrays import ArrayProblem, as_array, numpy_dtype
-from tirscript.ir import Buffer, DiagnosticError, const, dtype
+from tirscript.ir import Buffer, DiagnosticError, const, constant, dtype
 from tirscript.script import parse
 
 HEADER = "from tirscript.script import ir as I, tir as T\n\n\n"
@@ -583,3 +583,20 @@ def f(a: T.handle):
         for value in (np.array([None, "a"], dtype=object), np.zeros(3, "f4, O"), np.ma.masked_array(np.zeros(3))):
             with pytest.raises(DiagnosticError, match="expected an array"):
                 run(value)
+
+
+def test_a_constant_is_an_array_that_is_read() -> None:
+    copy = parse("""
+@T.prim_func
+def copy(A: T.Buffer((2,), "bfloat16"), B: T.Buffer((2,), "bfloat16")):
+    for i in range(2):
+        B[i] = A[i]
+""")
+    given = constant(np.array([1, 2], ml_dtypes.bfloat16))
+    out = np.zeros(2, ml_dtypes.bfloat16)
+    for run in (build(copy), partial(interpret, copy)):
+        out[:] = 0
+        run(given, out)
+        assert out.tolist() == [1, 2]
+        with pytest.raises(DiagnosticError, match="an array that can be written, got a read-only one"):
+            run(out, given)
