@@ -195,6 +195,11 @@ GRAPH_ADVICE = {
     "unsqueeze": "did you mean `G.expand_dims(x, axis)`?",
     "cat": "did you mean `G.concat([x, y], axis)`?",
     "concatenate": "did you mean `G.concat([x, y], axis)`?",
+    "embedding": "did you mean `G.take(weight, indices, axis=0)`?",
+    "functional": "the functions are in `G.nn` itself: `G.nn.softmax(x)`",
+    "scaled_dot_product_attention": (
+        "did you mean `G.nn.attention(query, key, value)`? Its dimensions are (batch, sequence, heads, head size)"
+    ),
     "Linear": _LAYER,
     "dense": _LAYER,
     "clamp": "did you mean `G.clip`?",

@@ -42,6 +42,7 @@ from tirscript.ir.graph import (
     TupleType,
 )
 from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp, graph_op
+from tirscript.ir.graph_ops.call import least
 from tirscript.ir.graph_ops.foreign import find_op
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
@@ -411,7 +412,7 @@ class GraphExprLowering(GraphLegacyLowering):
         hint = f"did you mean `{near}`?" if near else "it has `shape`, `dtype`, `ndim` and `astype`"
         operator = next((known for known in GRAPH_OPS if known.rpartition(".")[2] == name), None)
         if operator is not None:
-            hint = f"did you mean `G.{operator}(x)`?"
+            hint = f"did you mean `{least(GRAPH_OPS[operator], 'x')}`?"
         elif near is None and name in GRAPH_ADVICE:
             hint = GRAPH_ADVICE[name]
         raise self.fail("T030", f"a value of the graph has no `{name}`", node, hint=hint)

@@ -97,6 +97,12 @@ def signature(op: GraphOp) -> str:
     return f"{op.spelling}({', '.join(shown)})"
 
 
+def least(op: GraphOp, first: str) -> str:
+    """A call with what an operator needs, the first of it by this name: `G.reshape(x, shape)`."""
+    needed = [one.name for one in op.parameters[1:] if one.default is REQUIRED]
+    return f"{op.spelling}({', '.join((first, *needed))})"
+
+
 def _default(value: Any) -> str:
     if isinstance(value, DType):
         return f'"{value}"'
@@ -110,6 +116,7 @@ class _Named:
 
     def __init__(self, op: GraphOp, parameter: Parameter) -> None:
         self.what = f"`{parameter.name}` of `{op.spelling}`"
+        self.usage = signature(op)
 
     def __call__(self, make: Callable[[Any], Any], value: Any) -> Any:
         try:
@@ -118,8 +125,8 @@ class _Named:
             raise DiagnosticError(map(self.said, problem.diagnostics)) from None
 
     def said(self, found: Diagnostic) -> Diagnostic:
-        message = found.message
-        return structs.replace(found, message=f"{self.what}: {message}" if not message.startswith("`") else message)
+        message = found.message if found.message.startswith("`") else f"{self.what}: {found.message}"
+        return structs.replace(found, message=message, hint=found.hint or self.usage)
 
 
 def _like(op: GraphOp, given: dict[str, Any]) -> DType | None:
