@@ -36,6 +36,17 @@ INTERNAL_ERROR, INTERRUPTED, BROKEN_PIPE = 70, 130, 141
 _NOT_WRITTEN = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
+# what other tools call some of the commands
+_ELSEWHERE = {
+    "check": "lint",
+    "compile": "build",
+    "format": "fmt",
+    "exec": "run",
+    "benchmark": "bench",
+    "help": "--help",
+}
+
+
 class Commands(click.Group):
     """The commands of the table; each is loaded when it is asked for."""
 
@@ -61,7 +72,7 @@ class Commands(click.Group):
         from tirscript.ir import suggest
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = suggest(args[0], COMMANDS)
+            near = _ELSEWHERE.get(args[0]) or suggest(args[0], COMMANDS)
             ctx.fail(f"there is no command {args[0]!r}" + (f"; did you mean {near!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 

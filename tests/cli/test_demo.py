@@ -80,6 +80,8 @@ def test_a_misspelt_command_is_suggested() -> None:
     result = run("dmo")
     assert result.exit_code == 2
     assert "there is no command 'dmo'; did you mean 'demo'?" in result.output
+    for word, meant in (("check", "lint"), ("compile", "build"), ("help", "--help")):
+        assert f"there is no command '{word}'; did you mean '{meant}'?" in run(word).output
 
 
 def test_durations_have_units() -> None:
