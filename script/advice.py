@@ -155,6 +155,7 @@ ADVICE: dict[str, str] = {
         'a loop gives the numbers of threads: `for i in T.thread_binding(n, thread="threadIdx.x"):`; '
         'the memory that they share is `T.alloc_buffer(shape, dtype, scope="shared")`'
     ),
+    "reduce_axis": "an axis of a block is one of a reduction: `vk = T.axis.reduce(n, k)`, where `k` is the loop",
     "placeholder": _BUFFER,
     "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
     "sort": _SORTED,

@@ -315,12 +315,11 @@ class ExprLowering(ChoiceLowering):
             if found is _MISSING and tiles and suggest(name, owner.__dict__) is None:
                 found = Unsupported(name, letter=letter)
             if found is _MISSING or (name.startswith("_") and type(found) is not Op):
-                raise self.fail(
-                    "T031",
-                    f"`{letter}.{name}` is not a function of {letter}",
-                    node,
-                    hint=advise(name, owner.__dict__, letter),
-                )
+                # `T.math.sqrt`: the function is in the namespace itself
+                inner = self.callee.attr if type(self.callee) is ast.Attribute and self.callee.value is node else None
+                known = inner in owner.__dict__ and name not in ADVICE
+                hint = f"did you mean `{letter}.{inner}`?" if known else advise(name, owner.__dict__, letter)
+                raise self.fail("T031", f"`{letter}.{name}` is not a function of {letter}", node, hint=hint)
             if type(found) is Unsupported:
                 raise self.fail("T021", f"`{found.letter}.{name}`, {found.what}, is not supported", node)
             return found

@@ -179,14 +179,16 @@ class LoopLowering(BodyLowering):
             raise self.fail("T112", f"the bound of a loop is {value.dtype}, one value for each lane", item)
         if (isinstance(value, Expr) and not value.dtype.is_int) or isinstance(value, float):
             kind = value.dtype if isinstance(value, Expr) else "a float"
-            way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else "write an int"
+            divided = isinstance(item, ast.BinOp) and isinstance(item.op, ast.Div)
+            number = "`//` gives an integer" if divided else "write an int"
+            way = 'cast it: `x.astype("int32")`' if isinstance(value, Expr) else number
             raise self.fail("T112", f"the bound of a loop is {kind}, not an integer", item, hint=way)
         if isinstance(value, Buffer):
             raise self.whole(value, item, f"the extent of a dimension is `{value.name}.shape[0]`")
         if not isinstance(value, Expr) and (isinstance(value, bool) or not hasattr(type(value), "__index__")):
             hint = self.symbol_advice(value) if isinstance(value, str) else None
             if isinstance(value, str) and is_thread(value):
-                hint = f"name it: `thread={value!r}`"
+                hint = f"the extent comes before it: `T.thread_binding(n, thread={value!r})`"
             if isinstance(item, ast.Attribute) and item.attr == "shape":
                 hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
             elif isinstance(value, (tuple, list)):
