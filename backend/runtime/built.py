@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from tirscript.ir.check import keywords_known
 from tirscript.ir.diagnostic import DiagnosticError, error
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Built:
         """Print the source text, highlighted where the output is a terminal."""
         getattr(self, self._program).show(**options)
 
+    @keywords_known
     def export(self, path: str | Path, *, header: str | Path | None = None, prefix: str | None = None) -> Path:
         """Write it to a file for other programs, of a module the public functions, and a header for C.
 

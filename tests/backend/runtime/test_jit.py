@@ -40,6 +40,13 @@ def test_a_function_has_itself_by_its_name_and_nothing_else() -> None:
         iter(built)
 
 
+def test_a_misspelt_option_of_export_is_told_with_the_right_one() -> None:
+    with pytest.raises(
+        TypeError, match=r"^export\(\) got an unexpected keyword argument 'headr'; did you mean `header`"
+    ):
+        tirscript.build(twice).export("k.so", headr="k.h")  # type: ignore[call-arg]
+
+
 def test_jit_builds_at_the_first_call() -> None:
     @tirscript.jit
     def inner(A: T.Buffer((4,), "int32"), by: T.int32):
