@@ -183,7 +183,8 @@ class ConstantLowering(BlockLowering):
         for field in _CONSTANT_FIELDS[:3]:
             if field not in nodes:
                 message = f"`T.constant` takes a digest, a shape and a dtype; the {field} is missing"
-                raise self.fail("T032", message, call, hint='T.constant("sha256:…", (64, 64), "float32")')
+                hint = 'T.constant("sha256:…", (64, 64), "float32"); of values `T.allocate_const(values, dtype, shape)`'
+                raise self.fail("T032", message, call, hint=hint)
         digest = self.value(nodes["digest"])
         if not isinstance(digest, str):
             hint = f"data stands in `{_EXAMPLE}`"

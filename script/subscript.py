@@ -55,13 +55,12 @@ class SubscriptLowering(ExprLowering):
         if isinstance(owner, (list, tuple, str, dict)) or hasattr(type(owner), "__array__"):
             late = next((part for part in parts if isinstance(part, Expr)), None)
             if late is not None:
-                array = hasattr(type(owner), "__array__")
                 raise self.fail(
                     "T033",
                     f"{words(owner)} is indexed while parsing, when this index has no value yet",
                     node.slice,
                     hint="index a constant of the program instead: `K = T.allocate_const(table, dtype, shape)`"
-                    if array
+                    if _is_table(owner)
                     else "index a buffer, or loop over the sequence: `for x in values:`",
                 )
         if is_numpy_array(owner) and all(isinstance(part, (int, slice)) for part in parts):
@@ -217,3 +216,10 @@ class SubscriptLowering(ExprLowering):
 
 
 SubscriptLowering.rules = {**ExprLowering.rules, ast.Subscript: SubscriptLowering._subscript}
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a constant of the program can hold it: an array, or a list of numbers or of lists of them."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(map(_is_table, value))
+    return isinstance(value, (int, float)) or hasattr(type(value), "__array__")
