@@ -32,6 +32,7 @@ from .module import Function, Module
 from .node import NO_ATTRS, Attrs
 from .rewrite import walk
 from .stmt import Stmt
+from .verify import check_well_formed
 
 
 class BlockBuilder:
@@ -108,6 +109,7 @@ class BlockBuilder:
         self._module = self._module.with_function(func if func.name == found else func.replace(name=found))
         return found
 
+    @public
     @contextmanager
     def function(
         self,
@@ -118,7 +120,8 @@ class BlockBuilder:
         private: bool = False,
         pure: bool = True,
     ) -> Iterator[None]:
-        """The body of a new function, which ends with `emit_func_output`. ValueError where one is open already."""
+        """The body of a new function, which ends with `emit_func_output`. ValueError where one is open already,
+        DiagnosticError at its end where it is not well-formed: a value of a dataflow that is used behind it."""
         if self._bodies:
             raise ValueError("a function is open already; its body ends before the next begins")
         self._name, self._params, self._attrs = name, tuple(params), Attrs(attrs) if attrs else NO_ATTRS
@@ -128,6 +131,7 @@ class BlockBuilder:
             yield
             if self._made is None:
                 raise ValueError(f"the function `{name}` has no result: end it with `emit_func_output(value)`")
+            check_well_formed(self._made)
             self._module = self._module.with_function(self._made)
         finally:
             self._bodies, self._outputs, self._name, self._symbols = [], None, "", {}

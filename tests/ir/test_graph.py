@@ -318,6 +318,23 @@ def test_what_types_have_in_common_and_where_they_conflict(
 # --- the builder ------------------------------------------------------------------------------------------------------
 
 
+def test_the_builder_refuses_what_no_text_says() -> None:
+    bb = BlockBuilder()
+    x, z = bb.tensor("x", (4,), "float32"), bb.tensor("z", (4,), "float32")
+    with pytest.raises(DiagnosticError, match="`lv` is used outside of its dataflow"):
+        with bb.function("main", [x]):
+            with bb.dataflow():
+                inner = bb.emit(G.exp(x))
+            bb.emit_func_output(inner)
+    with pytest.raises(DiagnosticError, match="nothing before defines `z`"):
+        with bb.function("main", [x]):
+            bb.emit_func_output(bb.emit(G.add(x, z)))
+    assert not bb.get().functions
+    with pytest.raises(TypeError, match=r"^function\(\) takes a sequence of \w+s? as its second argument, not"):
+        with bb.function("main", x):  # type: ignore[arg-type]
+            pass
+
+
 def test_the_builder_makes_what_the_text_says() -> None:
     bb = BlockBuilder()
     f = bb.add_func(module().prim_funcs[0])
