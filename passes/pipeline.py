@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 
 from msgspec import Struct, structs
 
-from tirscript.ir.check import held_in, keywords_known
+from tirscript.ir.check import describe, held_in, keywords_known
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
@@ -200,6 +200,8 @@ def _registrar(
     opt_level: int,
 ) -> _Decorator:
     def register(function: Callable[..., Any]) -> Pass:
+        if not callable(function):
+            raise TypeError(f"a pass is made of a function, not {describe(function)}; another name is `name=`")
         called = name or function.__name__
         PASSES.check(called, function.__module__ or "")
         doc = documentation(function, f"pass {called}")
@@ -229,6 +231,8 @@ def pass_name(name: str) -> str:
     if found not in PASSES:
         near = suggest(found, PASSES)
         hint = f"did you mean `{near}`?" if near else "`tirscript passes` lists them"
+        if "{" in name:
+            hint = "options stand beside the name, `get_pass(name, option=value)`; `Sequential.parse` reads a text"
         raise DiagnosticError([error("T404", f"there is no pass `{name}`", hint=hint)])
     return found
 

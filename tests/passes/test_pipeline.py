@@ -226,6 +226,14 @@ def test_a_misspelt_word_of_a_context_is_told_with_the_right_one(given: str, mea
         PassContext(**words)
 
 
+def test_a_pass_is_made_of_a_function_and_found_without_its_options() -> None:
+    said = "a pass is made of a function, not a str; another name is `name=`|is not callable"
+    with pytest.raises((TypeError, typeguard.TypeCheckError), match=said):
+        prim_func_pass("simplify")  # type: ignore[call-overload]
+    with pytest.raises(DiagnosticError, match=r"`get_pass\(name, option=value\)`"):
+        get_pass("simplify{contents=true}")
+
+
 def test_a_missing_step_is_named() -> None:
     with pytest.raises(DiagnosticError) as info:
         get_pass("flatten_buffer")(program(TEXT))
