@@ -6,7 +6,7 @@ here; the steps are native.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,7 +25,10 @@ from tirscript.ir.graph import (
     GraphConst,
     GraphExpr,
     GraphFunc,
+    GraphIf,
+    GraphType,
     GraphVar,
+    MatchCast,
     OpCall,
     PrimType,
     PrimValue,
@@ -33,8 +36,10 @@ from tirscript.ir.graph import (
     TensorType,
     TupleExpr,
     TupleItem,
+    TupleType,
 )
 from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.rewrite import walk
 from tirscript.passes.lowering import STEPS
 
 from ..interpreter.ops import evaluator, number
@@ -42,6 +47,7 @@ from .arguments import bind_arguments
 from .graph_function import GraphFunction, memory
 
 Value = Callable[[dict[Any, Any]], Any]  # from the values of variables to that of an expression
+Done = Callable[[dict[Any, Any]], None]  # gives values to more variables
 
 
 class SteppedFunction(GraphFunction):
@@ -64,7 +70,7 @@ class SteppedFunction(GraphFunction):
             )
         self.natives = {name: natives[name] for name in names}
         # what is done in turn, looked up once: a call does nothing but make memory and enter the steps
-        self._steps = [self._bound(stmt) for stmt in main.body]
+        self._steps = self._done(main.body)
         self._result = self._value(main.value)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -74,18 +80,48 @@ class SteppedFunction(GraphFunction):
             bound = bind_arguments(self._head, self._tensors(given), {})
             values = {**bound.symbols, **bound.scalars}
         values.update(zip(self.main.params, given, strict=True))
-        for keys, run in self._steps:
-            found = run(values)
-            for key in keys:
-                values[key] = found
+        for run in self._steps:
+            run(values)
         return _copied(self._result(values), given)
 
-    def _bound(self, stmt: Any) -> tuple[tuple[Any, ...], Value]:
-        """What a binding gives values to, and how they are made."""
-        assert type(stmt) is GraphBind
-        kind = stmt.var.type
-        names = (kind.value,) if type(kind) is PrimType and type(kind.value) is Var else ()
-        return (stmt.var, *names), self._value(stmt.value)
+    def _done(self, body: Iterable[Any]) -> list[Done]:
+        return [_STATEMENTS[type(stmt)](self, stmt) for stmt in body]
+
+    def _bind(self, stmt: GraphBind) -> Done:
+        var, kind, value = stmt.var, stmt.var.type, self._value(stmt.value)
+        size = kind.value if type(kind) is PrimType and type(kind.value) is Var else var
+
+        def run(values: dict[Any, Any]) -> None:
+            values[var] = values[size] = value(values)
+
+        return run
+
+    def _match(self, stmt: MatchCast) -> Done:
+        """Name the sizes of a value."""
+        value, parts = self._value(stmt.value), list(_sized(stmt.type))
+
+        def run(values: dict[Any, Any]) -> None:
+            found = values[stmt.var] = value(values)
+            for place, axis, dim in parts:
+                part = found
+                for at in place:
+                    part = part[at]
+                values[dim] = part.shape[axis]
+
+        return run
+
+    def _choose(self, stmt: GraphIf) -> Done:
+        condition = self._value(stmt.condition)
+        then, orelse = self._done(stmt.then_body), self._done(stmt.else_body)
+        first, second = self._value(stmt.then_value), self._value(stmt.else_value)
+
+        def run(values: dict[Any, Any]) -> None:
+            steps, value = (then, first) if condition(values) else (orelse, second)
+            for step in steps:
+                step(values)
+            values[stmt.var] = value(values)
+
+        return run
 
     def _value(self, expr: GraphExpr) -> Value:
         rule = _VALUES.get(type(expr))
@@ -173,14 +209,38 @@ class SteppedFunction(GraphFunction):
 def called(main: GraphFunc) -> list[str] | None:
     """The tensor functions that a function of steps calls; None where something else is in it."""
     found: dict[str, None] = {}
-    for stmt in main.body:
-        value = stmt.value if type(stmt) is GraphBind else None
+    for stmt in _in_turn(main.body):
+        value = stmt.value if type(stmt) is GraphBind or _is_chosen(stmt) else None
         if type(value) not in _VALUES or (type(value) is OpCall and value.op is not CALL_TIR):
             return None
         function = value.args[0] if type(value) is OpCall else getattr(value, "function", None)
         if type(function) is FunctionRef:
             found[function.function] = None
     return list(found)
+
+
+def _is_chosen(stmt: Any) -> bool:
+    """Whether a statement names the sizes of what a choice gives, in which its branches differ."""
+    kind = stmt.value.type if type(stmt) is MatchCast and type(stmt.value) is GraphVar else None
+    return kind is not None and any(type(one) is TensorType and one.shape is None for one in walk(kind))
+
+
+def _in_turn(body: Iterable[Any]) -> Iterator[Any]:
+    """Statements with those of both branches in place of a choice."""
+    for stmt in body:
+        if type(stmt) is GraphIf:
+            yield from _in_turn((*stmt.then_body, *stmt.else_body))
+        else:
+            yield stmt
+
+
+def _sized(kind: GraphType, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], int, Var]]:
+    """The dimensions with names of the tensors in a value: where the tensor is, and the axis."""
+    if type(kind) is TupleType:
+        for at, field in enumerate(kind.fields):
+            yield from _sized(field, (*place, at))
+    elif type(kind) is TensorType:
+        yield from ((place, axis, dim) for axis, dim in enumerate(kind.shape or ()) if type(dim) is Var)
 
 
 Shapes = list[tuple[np.dtype[Any], int, tuple[Var | int, ...]]]
@@ -232,6 +292,12 @@ _VALUES: dict[type, Callable[[SteppedFunction, Any], Value]] = {
     PrimValue: SteppedFunction._number,
     OpCall: SteppedFunction._step,
     FunctionCall: SteppedFunction._read,
+}
+
+_STATEMENTS: dict[type, Callable[[SteppedFunction, Any], Done]] = {
+    GraphBind: SteppedFunction._bind,
+    MatchCast: SteppedFunction._match,
+    GraphIf: SteppedFunction._choose,
 }
 
 __all__ = ["SteppedFunction", "called"]

@@ -15,6 +15,8 @@ before:                                            after:
 Dimensions of which a parameter says only how many they are (`x: G.Tensor(ndim=2)`) are given names, too, so that the
 callers of the function know the sizes of its results.
 
+So are the dimensions in which the branches of an `if` differ, by a `match_cast` of what it gives.
+
 The rules stand with the operators, in their table (`GraphOp.measured`). What they have none for stays.
 
 A scalar that is computed of dimensions (`m = n * 2`) is what it is computed of where it is a dimension, so that more is
@@ -53,7 +55,7 @@ from tirscript.ir.graph import (
     TensorType,
     TupleType,
 )
-from tirscript.ir.graph_ops import GRAPH_OPS
+from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.module import Module
@@ -81,7 +83,7 @@ def measure_sizes(module: Module) -> Module:
             func is not now[name]
             or calls_of(func) & changed
             or sized != func.params
-            or any(type(node) is OpCall and node.op.measured is not None for node in walk(func))
+            or any(_needs_sizes(node) for node in walk(func))
         ):
             known = module.replace(functions=tuple(now.values()))
             measuring = _Measuring(func, sized, known, made, computing, anew=func is not now[name])
@@ -95,6 +97,13 @@ def measure_sizes(module: Module) -> Module:
     used = {name for one in now.values() if type(one) is GraphFunc for name in calls_of(one)}
     kept = (one for name, one in now.items() if not (name in inlined - used and one.private))
     return module.replace(functions=(*made.functions, *kept))
+
+
+def _needs_sizes(node: Any) -> bool:
+    """Whether sizes of what a node gives are to be computed: of an operator, or of a choice of tensors."""
+    if type(node) is OpCall:
+        return node.op.measured is not None
+    return type(node) is GraphIf and any(type(one) is TensorType and one.shape is None for one in walk(node.var.type))
 
 
 def _with_scalars(func: GraphFunc) -> GraphFunc:
@@ -213,6 +222,7 @@ class _Measuring:
             kinds = [_type(values[name], self.module) for name in names[1:]]
             var = self.known(stmt.var, None if None in kinds else join(*kinds))  # type: ignore[arg-type]
             self.out.append(stmt.replace(var=var, then_body=then, else_body=orelse, **values))
+            self.name_sizes(stmt.var, var, kinds)
         elif type(stmt) is GraphBind:
             self.bind(stmt)
         elif type(stmt) is MatchCast:
@@ -232,6 +242,13 @@ class _Measuring:
             self.out.append(stmt)
             return
         self.out.append(stmt.replace(var=self.known(stmt.var, _type(value, self.module)), value=value))
+
+    def name_sizes(self, before: GraphVar, var: GraphVar, kinds: Sequence[GraphType | None]) -> None:
+        """Name the sizes in which the branches differ that `var` stands for."""
+        kind = _chosen(var.type, kinds, var.name)
+        if kind is not var.type:
+            cast = self.instead[before] = var.replace(type=kind)
+            self.out.append(MatchCast(cast, var, kind))
 
     def known(self, var: GraphVar, found: GraphType | None) -> GraphVar:
         """A variable of the type that was found for it, where that says more than its own."""
@@ -274,6 +291,25 @@ class _Measuring:
         found = Var(f"{self.name}_size", INT64)
         self.emit(call, found.name, PrimType(INT64, found))
         return found
+
+
+def _chosen(kind: GraphType, sides: Sequence[GraphType | None], name: str) -> GraphType:
+    """The type of what is of one of two types, with a name for each dimension in which they differ."""
+    first, second = sides
+    if type(kind) is TupleType and type(first) is TupleType and type(second) is TupleType:
+        pairs = enumerate(zip(kind.fields, first.fields, second.fields, strict=True))
+        fields = tuple(_chosen(field, both, f"{name}_{at}") for at, (field, *both) in pairs)
+        same = all(one is other for one, other in zip(fields, kind.fields, strict=True))
+        return kind if same else kind.replace(fields=fields)
+    if type(kind) is not TensorType or type(first) is not TensorType or type(second) is not TensorType:
+        return kind
+    if kind.shape is not None or kind.dtype is None or first.rank != second.rank or not (first.shape and second.shape):
+        return kind
+    shape = tuple(
+        one if dims.same(one, other) else fresh
+        for one, other, fresh in zip(first.shape, second.shape, _fresh(name, len(first.shape)), strict=True)
+    )
+    return kind.replace(shape=shape, ndim=None)
 
 
 def _type(value: GraphExpr, module: Module) -> GraphType | None:

@@ -16,7 +16,8 @@ before:                                            after:
                                                            return y
 
 Compiled functions write into memory that their caller has. Here the caller cannot know how much, so the steps are what
-is compiled, and the function itself, now a few calls of them, is executed by the runtime.
+is compiled, and the function itself, now a few calls of them, is executed by the runtime. So is an `if` whose branches
+give tensors of other shapes: its branches become steps, too, and a `match_cast` names the sizes of what it gives.
 """
 
 from __future__ import annotations
@@ -112,26 +113,25 @@ class _Split:
         statements = list(self.plain(self.func.body))
         value = substitute(self.func.value, self.instead)
         computed = {size for stmt in statements for size in self.computed(stmt)}
-        if not computed & _lengths(type_of(value, self.module)):
+        if not any(map(_is_choice, statements)) and not computed & _lengths(type_of(value, self.module)):
             return None
-        steps = list(self.steps(statements))
-        known = dict.fromkeys(self.func.params)
         try:
-            later = [variables(value)]
-            for step in steps[:0:-1]:
-                later.append(later[-1] | _used(step.body))
-            for step in steps:
-                self.step(step, list(known), later.pop())
-                known |= dict.fromkeys(_made(step.body))
+            self.row(statements, self.func.params, variables(value))
         except _Unknown:
             return None
-        weights = {var: bind.value for var, bind in self.weights.items()}
         attrs = Attrs({**self.func.attrs, STEPS: True})
-        main = self.func.replace(body=tuple(self.body), value=substitute(value, weights), attrs=attrs)
+        main = self.func.replace(body=tuple(self.body), value=self.weighed(value), attrs=attrs)
         return [*self.made, *self.readers.values(), refresh(main)]
 
+    def weighed(self, value: GraphExpr) -> GraphExpr:
+        """A value of the function that calls the steps, where weights have no names."""
+        made: GraphExpr = substitute(value, {var: bind.value for var, bind in self.weights.items()})
+        return made
+
     def computed(self, stmt: Stmt) -> tuple[Var, ...]:
-        """The size that a statement computes by a call of a tensor function."""
+        """The size that a statement computes by a call of a tensor function, or those that it names of a choice."""
+        if type(stmt) is MatchCast and _is_apart(stmt):
+            return tuple(_defined(stmt))
         if type(stmt) is not GraphBind or type(stmt.value) is not FunctionCall:
             return ()
         function = stmt.value.function
@@ -150,6 +150,9 @@ class _Split:
                 yield from self.plain(given.body)
                 continue
             stmt: Any = substitute(given, self.instead) if self.instead else given
+            if _is_choice(stmt):
+                yield self.plain_choice(stmt)
+                continue
             self.seen.update(self.computed(stmt))
             if type(stmt) is GraphBind and type(stmt.value) is GraphConst:
                 self.weights[stmt.var] = stmt
@@ -169,6 +172,11 @@ class _Split:
                 self.instead[before] = now
             yield stmt
 
+    def plain_choice(self, stmt: GraphIf) -> GraphIf:
+        bodies = {name: tuple(self.plain(getattr(stmt, name))) for name in ("then_body", "else_body")}
+        values = {name: substitute(getattr(stmt, name), self.instead) for name in ("then_value", "else_value")}
+        return stmt.replace(**bodies, **values)
+
     def match(self, want: GraphType, have: GraphType) -> None:
         if type(want) is TupleType and type(have) is TupleType:
             for field, of in zip(want.fields, have.fields, strict=False):
@@ -187,14 +195,44 @@ class _Split:
         step = _Step([], set())
         for stmt in statements:
             own = set(self.computed(stmt))
-            if step.sizes & (_names(stmt) - own):
+            if step.body and (step.sizes & (_names(stmt) - own) or _is_apart(stmt) or _is_apart(step.body[-1])):
                 yield step
                 step = _Step([], set())
             step.body.append(stmt)
             step.sizes |= own
-        yield step
+        if step.body:
+            yield step
 
     # steps
+
+    def row(self, statements: Sequence[Stmt], params: Iterable[GraphVar], results: set[GraphVar]) -> None:
+        """Make the steps of statements in a row, behind which `results` are used."""
+        known = dict.fromkeys(params)
+        steps = list(self.steps(statements))
+        later = [results]
+        for step in steps[:0:-1]:
+            later.append(later[-1] | _used(step.body))
+        for step in steps:
+            first, needed = step.body[0], later.pop()
+            if not _is_apart(first):
+                self.step(step, list(known), needed)
+            elif type(first) is GraphIf:
+                self.choice(first, known)
+            else:
+                self.body.append(first)
+                self.own |= step.sizes
+            known |= dict.fromkeys(_made(step.body))
+
+    def choice(self, stmt: GraphIf, known: Iterable[GraphVar]) -> None:
+        """A choice between the steps of two branches."""
+        made: dict[str, Any] = {"condition": self.weighed(stmt.condition)}
+        for side in ("then", "else"):
+            value = getattr(stmt, f"{side}_value")
+            outside, self.body = self.body, []
+            self.row(getattr(stmt, f"{side}_body"), known, variables(value))
+            made |= {f"{side}_body": tuple(self.body), f"{side}_value": self.weighed(value)}
+            self.body = outside
+        self.body.append(stmt.replace(**made))
 
     def step(self, step: _Step, known: list[GraphVar], later: set[GraphVar]) -> None:
         """Make the tensor function of a step, its call, and what is used later of its results."""
@@ -322,6 +360,20 @@ class _Split:
         var = GraphVar(name, kind)
         self.body.append(GraphBind(var, value))
         return var
+
+
+def _is_choice(stmt: Stmt) -> bool:
+    """Whether a statement is an `if` whose branches give tensors of other shapes, or has one inside."""
+    return type(stmt) is GraphIf and any(type(one) is GraphIf and _has_unknown(one.var.type) for one in walk(stmt))
+
+
+def _is_apart(stmt: Stmt) -> bool:
+    """Whether the function that calls the steps does it: a choice, or naming the sizes of what one gives."""
+    return _is_choice(stmt) or (type(stmt) is MatchCast and _has_unknown(type_of(stmt.value)))
+
+
+def _has_unknown(kind: GraphType) -> bool:
+    return any(type(one) is TensorType and one.shape is None for one in walk(kind))
 
 
 def _checked(stmt: Stmt) -> GraphVar | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.dtype import BOOL
-from tirscript.ir.graph import Dataflow, GraphExpr, GraphIf, GraphVar, ShapeExpr, TupleExpr, TupleItem
+from tirscript.ir.graph import Dataflow, GraphExpr, GraphIf, GraphVar, ShapeExpr, TensorType, TupleExpr, TupleItem
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
@@ -64,10 +64,22 @@ def _choice(importer: Importer, node: Node, sides: Sequence[Any]) -> None:
     kind = join(type_of(values[0]), type_of(values[1]))
     var = GraphVar(importer.name(node.output), kind)
     importer.body.append(GraphIf(var, condition, then, values[0], other, values[1]))
-    for at, name in enumerate(node.proto.output):
+    for at, (name, sides_have) in enumerate(zip(node.proto.output, kinds, strict=True)):
         if name:
             importer.take(name, ())
-            importer.values[name] = var if len(kinds) == 1 else importer.emit(TupleItem(var, at), name)
+            given = var if len(kinds) == 1 else importer.emit(TupleItem(var, at), name)
+            importer.values[name] = _with_sizes(importer, name, given, *sides_have)
+
+
+def _with_sizes(importer: Importer, name: str, value: GraphExpr, a: TensorType, b: TensorType) -> GraphExpr:
+    """A tensor of either type, of whose dimensions those that differ get names, where both have as many."""
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape) or dims.same_shapes(a.shape, b.shape):
+        return value
+    shape = tuple(
+        one if dims.same(one, other) else importer.size(f"{name}_{axis}")
+        for axis, (one, other) in enumerate(zip(a.shape, b.shape, strict=True))
+    )
+    return importer.match_cast(value, TensorType(shape, a.dtype), name)
 
 
 def _side(importer: Importer, node: Node, graph: Any) -> tuple[tuple[Stmt, ...], list[GraphExpr]]:

@@ -394,6 +394,23 @@ def test_the_condition_of_a_choice_is_bool() -> None:
         tirscript.from_onnx(given)
 
 
+def test_branches_give_tensors_of_other_shapes() -> None:
+    """As detectors have them: nothing where there is nothing, and else the places that are kept."""
+    nothing = inner(
+        [N("Constant", [], ["none"], value=numpy_helper.from_array(np.zeros(0, "int64")))], [], [info("none")]
+    )
+    kept = [N("NonZero", ["x"], ["places"]), N("Gather", ["places", "last"], ["kept"], axis=0)]
+    choice = N("If", ["c"], ["y"], then_branch=nothing, else_branch=inner(kept, [], [info("kept")]))
+    nodes = [choice, N("Slice", ["y", "first", "most"], ["few"]), N("Gather", ["w", "few"], ["z"])]
+    inputs, weights = [info("x", F, [2, 3]), info("c", B, [])], np.float32([3, 4, 5])
+    given = model(nodes, inputs, [info("z")], last=np.int64(1), first=np.array([0]), most=np.array([2]), w=weights)
+    module = tirscript.from_onnx(given)
+    built = tirscript.build(module)
+    x = np.array([[0, 7, 0], [8, 0, 9]], "float32")
+    for c, wanted in ((True, []), (False, [4, 3])):
+        assert tirscript.interpret(module, x, np.array(c)).tolist() == built(x, np.array(c)).tolist() == wanted
+
+
 def test_a_file_of_weights_that_is_too_short(tmp_path: Any) -> None:
     given = model([N("Add", ["x", "w"], ["y"])], [info("x", F, [2, 3])], [info("y")], w=X)
     path = tmp_path / "model.onnx"
