@@ -98,13 +98,14 @@ def isolated(importer: Importer, graph: Any, read: Callable[[], list[GraphExpr]]
     """The statements that `read` makes of the graph inside a node, and what it gives. What is known in the graph is
     not known behind it, but for parameters."""
     outside, importer.body = importer.body, []
-    known, least = [dict(table) for table in importer.tables], dict(importer.least)
+    known, least, long = [dict(table) for table in importer.tables], dict(importer.least), len(importer.long)
     try:
         with importer.inside(graph):
             results = read()
         body = importer.body
     finally:
         importer.body, importer.least = outside, least
+        del importer.long[long:]
         params = {name: one for name, one in importer.values.items() if one in importer.params}
         for table, before in zip(importer.tables, known, strict=True):
             table.clear()

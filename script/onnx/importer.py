@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -36,7 +37,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import substitute
+from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 MOST = 64  # elements of a constant that may be a shape
+LONG = 48  # nodes of a dimension that gets a name
 _INT64 = dtype("int64")
 _NAME = re.compile(r"\W+")
 
@@ -137,6 +139,7 @@ class Importer:
         self.sequences: dict[str, tuple[tuple[Any, ...], ...]] = {}  # what is known of the tensors of each
         self.least: dict[Var, int] = {}  # what dimensions are at least, as a window fits in them
         self.body: list[Stmt] = []
+        self.long: list[tuple[Expr, Var]] = []  # dimensions that are computed at length, and their names
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
         self.layers: dict[Layer | Forest, str] = {}
@@ -376,7 +379,23 @@ class Importer:
         """A binding of a value; its variable."""
         var = GraphVar(self.name(name), type_of(value))
         self.body.append(GraphBind(var, value))
-        return var
+        kind = self.short(var.type, name)
+        return var if kind is var.type else self.match_cast(var, kind, name)
+
+    def short(self, kind: GraphType, name: str) -> GraphType:
+        """The type of a tensor with names for dimensions that are computed at length, as of those of many layers."""
+        shape = kind.shape if type(kind) is TensorType else None
+        if shape is None or not any(map(_is_long, shape)):
+            return kind
+        made = (self.shortened(dim, f"{name}_{axis}") if _is_long(dim) else dim for axis, dim in enumerate(shape))
+        return kind.replace(shape=tuple(made))
+
+    def shortened(self, dim: Expr, name: str) -> Var:
+        """The name of a dimension that is computed at length, which is one wherever it is computed so."""
+        known = next((var for long, var in self.long if dims.same(long, dim)), None)
+        if known is None:
+            self.long.append((dim, known := self.size(name)))
+        return known
 
     def match_cast(self, value: GraphExpr, kind: GraphType, name: str) -> GraphExpr:
         """A binding of a value whose type is checked when the model runs."""
@@ -432,12 +451,12 @@ class Importer:
     def state(self) -> tuple[Any, ...]:
         """What was made so far, for `back_to`."""
         tables = tuple(dict(table) for table in self.tables)
-        return len(self.body), len(self.functions), dict(self.layers), dict(self.least), tables
+        return len(self.body), len(self.functions), len(self.long), dict(self.layers), dict(self.least), tables
 
     def back_to(self, state: tuple[Any, ...]) -> None:
         """Forget what was made since, but for parameters."""
-        bindings, functions, self.layers, self.least, tables = state
-        del self.body[bindings:], self.functions[functions:]
+        bindings, functions, long, self.layers, self.least, tables = state
+        del self.body[bindings:], self.functions[functions:], self.long[long:]
         params = {name: one for name, one in self.values.items() if one in self.params}
         for table, before in zip(self.tables, tables, strict=True):
             table.clear()
@@ -527,6 +546,10 @@ MOVE_PACKED = (
     "Concat", "Constant", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile",
     "Transpose", "Unsqueeze",
 )  # fmt: skip
+
+
+def _is_long(dim: Expr) -> bool:
+    return type(dim) not in (Const, Var) and len(list(islice(walk(dim), LONG + 1))) > LONG
 
 
 def _named(proto: Any) -> str:

@@ -11,7 +11,11 @@ from onnx import TensorProto, helper
 
 import tirscript
 from tirscript.ir import DiagnosticError, Module
+from tirscript.ir.expr import Var
+from tirscript.ir.graph import GraphVar
+from tirscript.ir.rewrite import walk
 from tirscript.script import parse
+from tirscript.script.onnx.importer import LONG
 
 from .test_importer import F, compare, model
 
@@ -376,3 +380,24 @@ def test_a_number_below_0_beside_a_size_is_a_tensor() -> None:
     ]
     inputs = {"x": (F, ["n"]), "times": (TensorProto.INT64, [1])}
     compare(model(nodes, inputs, ["y"], {"kept": np.array([-1])}), x=np.ones(6, "float32"), times=np.array([3]))
+
+
+def test_dimensions_that_layers_compute_at_length_get_names() -> None:
+    """Each layer has the length of what is before it twice: written out, that of the last has thousands of terms."""
+    nodes, last = [], "x"
+    for at in range(9):
+        parts = [
+            helper.make_node("Slice", [last, "first", "most", "first", step], [f"{step}{at}"])
+            for step in ("two", "three")
+        ]
+        nodes += [*parts, helper.make_node("Concat", [f"two{at}", f"three{at}"], [f"y{at}"], axis=0)]
+        last = f"y{at}"
+    names = {"first": 0, "most": 2**62, "two": 2, "three": 3}
+    constants = {name: np.array([value]) for name, value in names.items()}
+    given = model(nodes, {"x": (F, ["n"])}, [last], constants)
+    for count in (1, 40):
+        module = compare(given, x=np.arange(count, dtype="float32"))
+    main: Any = module["main"]
+    dimensions = [dim for node in walk(main) if type(node) is GraphVar for dim in getattr(node.type, "shape", ())]
+    assert max(len(list(walk(dim))) for dim in dimensions) <= 2 * LONG
+    assert len({dim for dim in dimensions if type(dim) is Var}) < 12  # what is computed alike has one name
