@@ -31,6 +31,7 @@ from ..access import Accesses, Extent, box, constant_extent, constant_ranges, lo
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
 from ..statements import is_zero, keep_comments, map_except_buffers
+from .kept_loads import always_loaded, with_kept_loads
 
 EIGHT = 8  # lanes of the smallest vectors that are worth a loop
 
@@ -236,11 +237,14 @@ class _Vectorizer:
             return (
                 stmt.replace(condition=condition, then=self.body(stmt.then, mask), orelse=self.body(stmt.orelse, mask)),
             )
+        values, stmt = with_kept_loads(stmt)
+        before = [part for value in values for part in self.bind(value, mask)]
+        condition = self.expr(stmt.condition, mask)
         # stores in `then` may change what the condition reads, so it is kept where the other side asks for it again
-        before: tuple[Stmt, ...] = ()
         if any(type(node) is BufferLoad for node in walk(condition)):
             kept = Var("mask", condition.dtype)
-            before, condition = (Bind(kept, condition, span=stmt.span),), kept
+            before.append(Bind(kept, condition, span=stmt.span))
+            condition = kept
         then = self.body(stmt.then, self.both(mask, condition))
         other = get_op("logical_not")(condition)
         orelse = self.body(stmt.orelse, self.both(mask, other)) if stmt.orelse else ()
@@ -272,7 +276,7 @@ class _Vectorizer:
     def where(self, mask: Expr | None, condition: Expr, asked: Expr, node: Expr) -> Expr | None:
         """The mask for an expression in lanes where the condition of `asked` holds: all lanes do where the expression
         loads no more than is loaded for what is asked, so that each element is loaded once."""
-        there = _always_loaded(asked)
+        there = always_loaded(asked)
         for part in walk(node):
             if type(part) is BufferLoad and part.indices:
                 if not any(structural_equal(part, one, map_free_vars=False) for one in there):
@@ -453,16 +457,6 @@ class _Vectorizer:
     def likely(self, node: Call, mask: Expr | None) -> Expr | None:
         value = self.expr(node.args[0], mask)
         return value if value.dtype.is_vector else None
-
-
-def _always_loaded(node: Expr) -> list[BufferLoad]:
-    """The elements that an expression loads, whatever its conditions are."""
-    if type(node) is BufferLoad:
-        return [node, *(load for index in node.indices for load in _always_loaded(index))]
-    if type(node) is not Call:
-        return []
-    first = node.op.name in ("if_then_else", "logical_and", "logical_or")
-    return [load for arg in (node.args[:1] if first else node.args) for load in _always_loaded(arg)]
 
 
 _STMTS: dict[type, Any] = {

@@ -126,6 +126,42 @@ def test_what_all_lanes_have_loaded_is_no_load_of_some(value: str, masked: bool)
     assert_same_result(before, made)
 
 
+def test_a_side_takes_what_the_condition_has_loaded(golden: Golden) -> None:
+    vectorizes(
+        golden,
+        """
+        for i in T.vectorized(8):
+            most: T.float32 = 0.0
+            if A[I[i]] > most and A[2 * i] > 0.0:
+                most = A[I[i]]
+            elif A[I[i]] < 0.0:
+                most = -A[I[i]]
+            B[i] = most
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if A[i] > 0.0:\n    A[i] = -A[i]\n    A[i] = A[i] + 1.0\n    B[i] = A[i]\nelse:\n    B[i] = A[i]",
+        "k: T.int32 = i\nif A[k] > 0.0:\n    k = 15 - i\n    B[i] = A[k]",
+        "if A[i] > 0.0:\n    if B[i] > 0.0:\n        A[i] = 0.0\n    B[i] = A[i]",
+        "if A[i] > 0.0:\n    if A[i] > 1.0:\n        A[i] = 1.0\n    else:\n        B[i] = A[i]\n    B[i] += A[i]",
+        "if I[i] > 3 and A[I[i]] > 0.0:\n    B[i] = A[I[i]]\n    I[i] = 0",
+    ],
+)
+def test_what_a_side_has_stored_is_loaded_again(body: str) -> None:
+    func = program(text("for i in T.vectorized(8):\n" + textwrap.indent(body, "    ")))
+    assert lanes(vectorize_loop(func)) == {8}
+
+    def arguments(rng: np.random.Generator) -> list[object]:
+        a, b, m = (rng.standard_normal(shape).astype("float32") for shape in (16, 16, (4, 8)))
+        return [a, b, rng.permutation(16).astype("int32"), m, 3]
+
+    assert_same_result(func, vectorize_loop(func), inputs=arguments, tolerance=0.0)
+
+
 def test_a_condition_that_the_branch_changes_is_asked_once() -> None:
     found = vectorize_loop(
         program(
