@@ -60,6 +60,11 @@ class Host(Struct, frozen=True):
         there = self.features.split(",")
         return "+avx512f" in there and "+avx512vl" in there and llvm.llvm_version_info >= SCALES
 
+    def masks(self, bits: int) -> bool:
+        """Whether it loads and stores vectors of elements of so many bits through masks."""
+        there = self.features.split(",")
+        return (bits >= 32 and "+avx" in there) or "+avx512bw" in there
+
     @property
     def register_bits(self) -> int:
         """The width of a vector register."""

@@ -1,8 +1,8 @@
 """Vectors whose lanes lie at a small constant distance in memory, and reversed ones: whole registers and shuffles.
 
 A gather takes time for each lane. Lanes two to four elements apart are picked from as many registers
-as their stretch of memory fills. Only memory between the first lane and the last is read; a store writes through masks,
-and so touches none but its own elements.
+as their stretch of memory fills. Only memory between the first lane and the last is read, and through masks where lanes
+are off; a store writes through masks, and so touches none but its own elements.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class _Group(Struct, frozen=True):
 
 def _groups(g: Codegen, at: Access, farthest: int) -> list[_Group]:
     """The access cut into registers; none where it is of another kind."""
-    if at.stride is None or at.stride.startswith("%") or at.predicate is not None or at.buffer.dtype.lanes > 1:
+    if at.predicate is not None and not g.state.target.masks(at.dtype.bits):
+        return []
+    if at.stride is None or at.stride.startswith("%") or at.buffer.dtype.lanes > 1:
         return []
     stride, lanes = int(at.stride), at.lanes
     width = min(lanes, max(1, g.state.target.register_bits // max(8, at.dtype.bits)))
@@ -120,7 +122,8 @@ def _shared_by(g: Codegen, index: Expr | None) -> tuple[Expr, Expr, int] | None:
 def load(g: Codegen, at: Access) -> str | None:
     """The value of a load; None where a gather has to do it."""
     groups = _groups(g, at, FARTHEST_LOAD)
-    parts = [_picked(g, at, group) for group in groups]
+    mask = "" if at.predicate is None or not groups else at.mask()
+    parts = [_picked(g, at, group, mask) for group in groups]
     scalar = memory_scalar(at.dtype)
     while len(parts) > 1 and len(parts) % 2 == 0:
         width = at.lanes // len(parts)
@@ -135,16 +138,19 @@ def load(g: Codegen, at: Access) -> str | None:
     return g.b.gather_lanes(scalar, lanes)
 
 
-def _picked(g: Codegen, at: Access, group: _Group) -> str:
+def _picked(g: Codegen, at: Access, group: _Group, mask: str) -> str:
     width, scalar = group.width, memory_scalar(at.dtype)
     # the last register ends where the last lane does
     starts = [chunk * width for chunk in range(group.chunks - 1)] + [group.span - width]
-    loaded = [
-        g.b.op(f"load {vector(scalar, width)}, ptr {_address(g, at, group.low + start)}, align {at.align}")
-        for start in starts
-    ]
     homes = [min(group.place(lane) // width, len(starts) - 1) for lane in range(width)]
     inside = [group.place(lane) - starts[home] for lane, home in enumerate(homes)]
+    loaded = []
+    for chunk, start in enumerate(starts):
+        wanted = [-1] * width
+        for lane in range(width):
+            if homes[lane] == chunk:
+                wanted[inside[lane]] = group.first + lane
+        loaded.append(_loaded(g, at, group.low + start, mask, wanted))
     found = loaded[0]
     if len(loaded) == 1:
         return _shuffle(g, scalar, width, found, "poison", inside)
@@ -160,9 +166,32 @@ def _picked(g: Codegen, at: Access, group: _Group) -> str:
     return found
 
 
+def _loaded(g: Codegen, at: Access, distance: int, mask: str, wanted: Sequence[int]) -> str:
+    """A register from memory: whole where there is no mask, else the elements of the lanes that are on."""
+    kind, address = vector(memory_scalar(at.dtype), len(wanted)), _address(g, at, distance)
+    if not mask:
+        return g.b.op(f"load {kind}, ptr {address}, align {at.align}")
+    there = vector("i1", len(wanted))
+    args = [
+        ("ptr", address),
+        ("i32", str(at.align)),
+        (there, _of_lanes(g, at, mask, wanted)),
+        (kind, "zeroinitializer"),
+    ]
+    return g.b.intrinsic("llvm.masked.load", [kind, "ptr"], kind, args)
+
+
+def _of_lanes(g: Codegen, at: Access, mask: str, lanes: Sequence[int]) -> str:
+    """The bits of a mask in the order of `lanes`, and 0 where there is none (-1)."""
+    kind = vector("i1", at.lanes)
+    chosen = ", ".join(f"i32 {at.lanes if lane < 0 else lane}" for lane in lanes)
+    return g.b.op(f"shufflevector {kind} {mask}, {kind} zeroinitializer, <{len(lanes)} x i32> <{chosen}>")
+
+
 def store(g: Codegen, at: Access, value: str) -> bool:
     """Store a vector; False where a scatter has to do it."""
     groups = _groups(g, at, FARTHEST_STORE)
+    given = "" if at.predicate is None or not groups else at.mask()
     scalar = memory_scalar(at.dtype)
     for group in groups:
         width = group.width
@@ -173,10 +202,12 @@ def store(g: Codegen, at: Access, value: str) -> bool:
                     chosen[group.place(lane) % width] = group.first + lane
             part = _shuffle(g, scalar, at.lanes, value, "poison", chosen)
             address, kind = _address(g, at, group.low + chunk * width), vector(scalar, width)
-            if -1 not in chosen:
+            if -1 not in chosen and not given:
                 g.b.do(f"store {kind} {part}, ptr {address}, align {at.align}")
                 continue
             mask = f"<{', '.join(f'i1 {str(index >= 0).lower()}' for index in chosen)}>"
+            if given:
+                mask = _of_lanes(g, at, given, chosen)
             symbol = g.b.module.declare(
                 f"llvm.masked.store.{mangle(kind)}.p0", "void", [kind, "ptr", "i32", vector("i1", width)]
             )
@@ -188,7 +219,9 @@ def store(g: Codegen, at: Access, value: str) -> bool:
 def _address(g: Codegen, at: Access, distance: int) -> str:
     if distance == 0:
         return at.pointer
-    return g.b.op(f"getelementptr inbounds {memory_scalar(at.dtype)}, ptr {at.pointer}, i64 {distance}")
+    # lanes that are off may lie outside of the buffer
+    inside = " inbounds" if at.predicate is None else ""
+    return g.b.op(f"getelementptr{inside} {memory_scalar(at.dtype)}, ptr {at.pointer}, i64 {distance}")
 
 
 def _shuffle(g: Codegen, scalar: str, width: int, first: str, second: str, chosen: Sequence[int]) -> str:

@@ -71,6 +71,61 @@ def test_far_lanes_are_gathered_and_scattered() -> None:
     assert "masked.gather" in text(2, 1, 3)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    dtype=st.sampled_from(["float32", "int8", "float64", "bool", "float16"]),
+    lanes=st.sampled_from([3, 4, 7, 8, 16, 24, 48, 64]),
+    load=st.sampled_from([2, 3, 4, -2, -3, -4]),
+    store=st.sampled_from([1, 2, 3, -2, -3]),
+    bounds=st.tuples(st.integers(0, 130), st.integers(0, 130)),
+)
+def test_lanes_that_are_off_touch_nothing(
+    dtype: str, lanes: int, load: int, store: int, bounds: tuple[int, int]
+) -> None:
+    """Iterations outside of some bounds lie outside of the arrays, too, of which a part is given."""
+    first, last = (min(bound, CHUNKS * lanes) for bound in sorted(bounds))
+    count = last - first
+
+    def index(distance: int) -> str:
+        at = f"(i * {lanes} + j - {first})"
+        return f"{at} * {distance}" if distance > 0 else f"({count - 1} - {at}) * {-distance}"
+
+    sizes = [max(0, (count - 1) * abs(distance)) + 1 for distance in (load, store)]
+    func = function(
+        f"for i in range({CHUNKS}):\n    for j in T.vectorized({lanes}):\n"
+        f"        if i * {lanes} + j >= {first} and i * {lanes} + j < {last} and M[i * {lanes} + j]:\n"
+        f"            B[{index(store)}] = A[{index(load)}]",
+        f'A: T.Buffer(({sizes[0]},), "{dtype}"), M: T.Buffer(({CHUNKS * lanes},), "bool"), '
+        f'B: T.Buffer(({sizes[1]},), "{dtype}")',
+    )
+    random = np.random.default_rng(0)
+    a = random.integers(0, 2 if dtype == "bool" else 100, sizes[0]).astype(dtype)
+    mask = random.integers(0, 4, CHUNKS * lanes) > 0
+    want, room = np.ones(sizes[1], dtype), np.ones(sizes[1] + 512, dtype)
+    tirscript.interpret(func, a, mask, want)
+    part = room[256 : 256 + sizes[1]]
+    tirscript.build(func, pipeline=DEFAULT_LOWERING, opt_level=1)(a, mask, part)
+    assert (part == want).all()
+    part[:] = 1
+    assert (room == np.ones(1, dtype)).all()
+
+
+def masked(dtype: str, load: int, store: int, target: Host) -> str:
+    func = function(
+        f"for j in T.vectorized(16):\n    if M[j]:\n        B[j * {store}] = A[j * {load}]",
+        f'A: T.Buffer((61,), "{dtype}"), M: T.Buffer((16,), "bool"), B: T.Buffer((46,), "{dtype}")',
+    )
+    return emit_ir(DEFAULT_LOWERING(func), target=target, optimized=False)
+
+
+def test_near_lanes_under_a_mask_are_registers_under_masks() -> None:
+    narrow = Host(WIDE.triple, "x86-64-v3", "+avx,+avx2")
+    for dtype, target in (("float32", WIDE), ("int8", WIDE), ("float32", narrow)):
+        found = masked(dtype, 3, 2, target)
+        assert "gather" not in found and "scatter" not in found
+    assert "gather" in masked("int8", 3, 2, narrow) and "scatter" in masked("int8", 3, 2, narrow)
+
+
 def test_stores_write_through_masks() -> None:
     found = text(1, 2)
     assert "scatter" not in found and found.count('call void @"llvm.masked.store') == 2
