@@ -52,6 +52,7 @@ from .searches_by_rows import searches_by_rows
 from .single_images import with_single_images
 from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
+from .tiles_joined import tiles_joined
 from .triangles import rectangles
 from .variables_from_buffers import variables_from_buffers
 from .whole_loops import whole_loops
@@ -87,7 +88,7 @@ def with_blocks(
     in_order = ordered or not reassociate
     if not may_overlap(func):
         func = mirrors_apart(searches_by_rows(scratch_apart(func, _has_product)), _has_product)
-        func = gathers_from_scatters(func, _sums_products, in_order)
+        func = gathers_from_scatters(tiles_joined(func, _sums_products, in_order), _sums_products, in_order)
     # without sizes, blocks are the same where they may be symbolic
     sizes = frozenset(sizes_of(func) if symbolic else ())
     names = Names(func, sizes, long_lines)
