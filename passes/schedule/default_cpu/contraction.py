@@ -219,6 +219,7 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     alone = is_worth_threads(nest, roles)
     many = count_of([dim for dim in roles.outer if dim.known or not alone])
     by_panel = for_all_threads(work, roles, panels * many) and not stays_near(work, nest, roles, panels)
+    by_panel = by_panel or (not outer and work.extent(i_0) == 1)  # one tile alone reads a panel
     # else each thread reads all of one operand, which others have packed or are reading, and parts of the other
     by_columns_first = by_panel or is_lower(roles)
     tiles = [j_0, i_0] if by_columns_first else [i_0, j_0]

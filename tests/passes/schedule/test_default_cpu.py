@@ -384,6 +384,22 @@ def test_threads_read_all_of_the_lower_operand(side: int, columns: int, outermos
     assert_product(made, side, columns)
 
 
+def test_panels_that_one_tile_reads_are_copied_where_they_are_read() -> None:
+    func = with_blocks(
+        parse("""
+@T.prim_func
+def main(A: T.Buffer((10, 20, 30), "float32"), B: T.Buffer((30, 20, 50), "float32"), C: T.Buffer((10, 50), "float32")):
+    for i, j in T.grid(10, 50):
+        C[i, j] = 0.0
+        for k, m in T.grid(20, 30):
+            C[i, j] += A[i, k, m] * B[m, k, j]
+""")
+    )
+    made = default_schedule(func, CpuFacts(512, 16))
+    assert made.get_loops("B_pad")[0] == made.get_loops("C_update")[0]
+    assert_same_result(func, made.func, tolerance=1e-5)
+
+
 @pytest.mark.parametrize(("lines", "copies"), [(64, False), (128, True)])
 def test_panels_are_read_where_they_lie(lines: int, copies: bool) -> None:
     """A product in tiles has panels already; in wide ones the lines of a tile lie apart."""
