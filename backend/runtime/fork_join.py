@@ -123,7 +123,8 @@ declare i32 @llvm.umax.i32(i32, i32)
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
 ; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
 ; all of it. While a loop runs nothing is in vain yet: its threads will be needed for the next one. So they look on by
-; turns of an eighth, until it has ended, or until somebody seems to wait for this thread's processor
+; turns of an eighth, until it has ended, or until nobody has worked for it in several: who should may wait for this
+; thread's processor
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -148,6 +149,7 @@ look:
   %round = phi i32 [0, %entry], [%next, %pause], [0, %again]
   %bound = phi i32 [%turn.first, %entry], [%bound, %pause], [%eighth, %again]
   %times = phi i32 [1, %entry], [%times, %pause], [%times.next, %again]
+  %idle = phi i32 [0, %entry], [%idle, %pause], [%idle.next, %again]
   %now = load atomic i32, ptr %word acquire, align 4
   %same = icmp eq i32 %now, %seen
   %next = add i32 %round, 1
@@ -171,7 +173,10 @@ out:
   br i1 %longer, label %again, label %done
 again:
   %starved = call i1 @starved()
-  %leaves = and i1 %starved, %taken
+  %nobody = and i1 %starved, %taken
+  %idle.more = add i32 %idle, 1
+  %idle.next = select i1 %nobody, i32 %idle.more, i32 0
+  %leaves = icmp uge i32 %idle.next, {idle}
   br i1 %leaves, label %done, label %look
 done:
   %half = lshr i32 %usual, 1
@@ -319,6 +324,7 @@ split:
   %each = udiv i64 %units, %threads
   %rest = urem i64 %units, %threads
   store atomic i32 -1, ptr @failed monotonic, align 4
+  store atomic i32 1, ptr @computing monotonic, align 4
   %some = icmp ne i64 %rest, 0
   %extra = zext i1 %some to i64
   %first.units = add i64 %each, %extra
@@ -383,7 +389,6 @@ woken:
   br i1 %sleeper.last, label %own, label %waking
 own:
   %woke = phi i1 [false, %handed], [true, %woken]
-  store atomic i32 1, ptr @computing monotonic, align 4
   %status = call i32 %body(ptr %closure, i64 0, i64 %first.end, ptr %error, ptr @failed, i32 0)
   %fine = icmp eq i32 %status, 0
   br i1 %fine, label %joining, label %stop
@@ -549,6 +554,8 @@ done:
 }}
 """
 
+# turns of looking, each an eighth of what is allowed, in which nobody works: longer than a thread takes to wake
+IDLE = 4
 STACK = 8 << 20  # bytes, the usual size on Linux; musl's own would be too small for a frame of 256 KiB
 
 
@@ -569,6 +576,7 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
         most=MOST_THREADS,
         raised=RAISED,
         pause=_PAUSE.get(processor, ""),
+        idle=IDLE,
     )
     placement = placement_text(processor, MOST_THREADS, linux)
     waiting = waiting_text(triple, threads=threads, futex=linux)

@@ -13,7 +13,7 @@ A processor may have been taken by somebody else since: so the caller lets those
 its own part, and the scheduler finds another for them.
 
 Two may still get one processor, and who looks for work there would keep it from the one that is waited for. So who
-looks on while nobody works goes to sleep, and is placed anew.
+looks on while nobody works, for longer than a thread takes to wake, goes to sleep, and is placed anew.
 
 `rest` is called by a worker that goes to sleep, `here` by one that begins a part, `survey` and `place` by the caller
 that is about to wake one, `free` by it when its part is done, `roam` by a worker that has woken, `starved` by who looks
@@ -213,41 +213,32 @@ done:
   ret void
 }}
 
-; whether a worker has not begun what it was given, or a caller has not seen that all is done: it may wait for the
-; processor of one who looks on
+; whether nobody works for a loop: a worker has not begun, or the caller has not seen that all is done
 define internal i1 @starved() noinline nounwind {{
 entry:
   %have = load atomic i32, ptr @workers monotonic, align 4
   %computing = load atomic i32, ptr @computing monotonic, align 4
   br label %look
 look:
-  %at = phi i32 [0, %entry], [%next, %on]
-  %working = phi i32 [%computing, %entry], [%working.next, %on]
+  %at = phi i32 [0, %entry], [%next, %read]
+  %working = phi i32 [%computing, %entry], [%working.next, %read]
   %over = icmp uge i32 %at, %have
-  br i1 %over, label %idle, label %read
+  br i1 %over, label %done, label %read
 read:
   %wide = zext i32 %at to i64
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
   %done.field = getelementptr inbounds %box, ptr %box, i64 0, i32 7
   %begun.field = getelementptr inbounds %box, ptr %box, i64 0, i32 13
-  %given = load atomic i32, ptr %box monotonic, align 4
   %begun = load atomic i32, ptr %begun.field monotonic, align 4
-  %job = and i32 %given, -2
-  %waits = icmp ne i32 %job, %begun
-  br i1 %waits, label %done, label %on
-on:
   %done.word = load atomic i32, ptr %done.field monotonic, align 4
   %finished = and i32 %done.word, -2
-  %left = sub i32 %job, %finished
+  %left = sub i32 %begun, %finished
   %working.next = or i32 %working, %left
   %next = add i32 %at, 1
   br label %look
-idle:
-  %nobody = icmp eq i32 %working, 0
-  br label %done
 done:
-  %answer = phi i1 [%nobody, %idle], [true, %read]
-  ret i1 %answer
+  %nobody = icmp eq i32 %working, 0
+  ret i1 %nobody
 }}
 
 ; a worker that has woken may run where it could before it was placed
