@@ -451,7 +451,7 @@ print(time.process_time() - start, (b == 2).all())  # of the processor: what oth
 """
     found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     spent, right = found.stdout.split()
-    assert float(spent) < 0.4 and right == "True", (found.stdout, found.stderr)
+    assert float(spent) < 0.55 and right == "True", (found.stdout, found.stderr)
 
 
 # other systems
