@@ -218,12 +218,13 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     panels = -(-roles.columns.extent // width)
     alone = is_worth_threads(nest, roles)
     many = count_of([dim for dim in roles.outer if dim.known or not alone])
-    by_panel = for_all_threads(work, roles, panels * many) and not stays_near(work, nest, roles, panels)
-    by_panel = by_panel or (not outer and work.extent(i_0) == 1)  # one tile alone reads a panel
+    enough = for_all_threads(work, roles, panels * many)
+    one = not outer and work.extent(i_0) == 1  # that reads a panel
+    by_panel = one or (enough and not stays_near(work, nest, roles, panels))
     # else each thread reads all of one operand, which others have packed or are reading, and parts of the other
     by_columns_first = by_panel or is_lower(roles)
     tiles = [j_0, i_0] if by_columns_first else [i_0, j_0]
-    groups = 1 if by_panel or right is None else row_groups(work, nest, roles, panels, work.extent(i_0))
+    groups = 1 if enough or right is None else row_groups(work, nest, roles, panels, work.extent(i_0))
     if groups > 1:
         by_panel, (group, i_0) = True, sch.split(i_0, [groups, None])
         tiles = [j_0, group, i_0]

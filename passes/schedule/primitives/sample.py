@@ -34,7 +34,9 @@ def sample_perfect_tile(
     if n < 1 or max_innermost_factor < 1:
         edit.wrong("`n` and `max_innermost_factor` are at least 1")
     if n > MOST_FACTORS or size > MOST:
-        edit.wrong(f"loops of up to {MOST:,} have up to {MOST_FACTORS} factors: this is {counted(n, 'factor')} of {size:,}")
+        edit.wrong(
+            f"loops of up to {MOST:,} have up to {MOST_FACTORS} factors: this is {counted(n, 'factor')} of {size:,}"
+        )
     if decision is not None:
         product = 1
         for factor in decision:

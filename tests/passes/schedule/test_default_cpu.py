@@ -333,14 +333,18 @@ def test_few_rows_read_the_other_operand_where_it_lies() -> None:
 
 def square(side: int, columns: int) -> PrimFunc:
     """A product of a square matrix, in plain loops."""
+    return plain_product(side, columns, side)
+
+
+def plain_product(rows: int, columns: int, terms: int) -> PrimFunc:
     return with_blocks(
         parse(f"""
 @T.prim_func
-def main(A: T.Buffer(({side}, {side}), "float32"), B: T.Buffer(({side}, {columns}), "float32"),
-         C: T.Buffer(({side}, {columns}), "float32")):
-    for i, j in T.grid({side}, {columns}):
+def main(A: T.Buffer(({rows}, {terms}), "float32"), B: T.Buffer(({terms}, {columns}), "float32"),
+         C: T.Buffer(({rows}, {columns}), "float32")):
+    for i, j in T.grid({rows}, {columns}):
         C[i, j] = 0.0
-        for k in range({side}):
+        for k in range({terms}):
             C[i, j] += A[i, k] * B[k, j]
 """)
     )
@@ -372,6 +376,13 @@ def test_threads_share_small_panels_each_with_a_copy(side: int, threads: int, pa
     parts = made.get(made.get_loops("B_global")[0])
     assert (parts.kind, parts.stop.value) == ("parallel", panels * groups)
     assert_product(made, side, side)
+
+
+def test_a_tile_of_rows_does_all_panels_that_stay_near() -> None:
+    """Rows that the second cache does not hold are read once, and the panels are copied once for all threads."""
+    made = default_schedule(plain_product(9000, 1088, 30), CpuFacts(512, 2))
+    loops = {block: made.get(made.get_loops(block)[0]) for block in ("B_global", "C_update")}
+    assert [(loop.kind, loop.stop.value) for loop in loops.values()] == [("parallel", 17), ("parallel", 1500)]
 
 
 @pytest.mark.parametrize(("side", "columns", "outermost"), [(96, 1500, "j_0_i_0_fused"), (640, 450, "i_0")])
