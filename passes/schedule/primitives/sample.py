@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import comb
 from random import Random
 from typing import Any
@@ -70,21 +70,22 @@ def _tiling(random: Random, size: int, n: int, innermost: int) -> list[int]:
         return found
 
     lasts = [(one, ways(size // one, n - 1)) for one in _divisors(size, primes) if one <= innermost]
-    number = random.randrange(sum(count for _, count in lasts))
-    for last, count in lasts:
-        if number < count:
-            break
-        number -= count
+    last, number = _found(random.randrange(sum(count for _, count in lasts)), lasts)
     left, factors = size // last, []
     for more in range(n - 2, 0, -1):
-        for factor in _divisors(left, primes):
-            count = ways(left // factor, more)
-            if number < count:
-                break
-            number -= count
+        factor, number = _found(number, ((one, ways(left // one, more)) for one in _divisors(left, primes)))
         factors.append(factor)
         left //= factor
     return [*factors, left, last]
+
+
+def _found(number: int, factors: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The factor of the tuple of a number, where each factor begins so many tuples, and its number among these."""
+    for factor, count in factors:
+        if number < count:
+            return factor, number
+        number -= count
+    raise IndexError(f"there are {number} tuples less")
 
 
 def _primes(size: int) -> list[int]:
