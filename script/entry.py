@@ -35,6 +35,7 @@ from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
 from .namespace import ModuleForm, Namespace, tir_names
+from .packages import Packages
 from .python import BUILTINS
 from .source import decode, definition_of, normalize, path_hint, read_source, syntax_tree
 from .trivia import Comments
@@ -259,7 +260,7 @@ class Reader(ModuleReader):
         else:
             own = {"breakpoint": T.breakpoint, "TypeVar": T.var, "T": T, "I": I, "G": G, "R": G}
             if self.theirs:  # pieces of their files come without the imports
-                own |= {"tvm": _package("tvm"), "relax": _relax(), "tir": T, "ty": T}
+                own |= {"tvm": _IMPORTED.package("tvm"), "relax": _IMPORTED.relax(), "tir": T, "ty": T}
                 # its printer has other prefixes, too, which only these comments tell
                 matches = map(_PREFIX.search, headers.values())
                 own |= {one[2]: _NAMESPACES[_NAMED[one[1]]] for one in matches if one is not None and one[1] in _NAMED}
@@ -360,14 +361,14 @@ class Reader(ModuleReader):
                 if item.name in _MODULES and item.asname:
                     self.names[item.asname] = _NAMESPACES[_NAMED[_MODULES[item.name]]]
                 elif item.name in (*_PACKAGES, *_MODULES, "tvm", "tvm.testing", "tvm.target"):
-                    self.names[item.asname or shown] = _package(shown)
+                    self.names[item.asname or shown] = _IMPORTED.package(shown)
                 else:
                     self.not_read(f"import {item.name}", node)
             return
         module = node.module or ""
         if (module in _IGNORED_IMPORTS or module.startswith(_APART)) and not node.level:
             return
-        read, plain = _OF_PACKAGES.get(module, ({}, ()))
+        read, plain = _IMPORTED.parts(module)
         if not node.level and all(item.name in (*read, *plain) for item in node.names):
             self.names.update((item.asname or item.name, read[item.name]()) for item in node.names if item.name in read)
             return
@@ -547,46 +548,6 @@ def _position(found: Diagnostic) -> tuple[int, int]:
     return (found.span.line, found.span.start_column) if found.span is not None else (0, 0)
 
 
-def _package(name: str) -> Namespace:
-    """What `import tirscript` or `import tvm` stands for in a text."""
-    names = {"tir": T, "tirx": T, "s_tir": T, "ir": I, "graph": G, "relax": G, "ir_module": ir_module}
-    script = Namespace("script", names, "The script namespaces.")
-    if ".script" in name:
-        return script
-    if name == "tvm.target":
-        return _target()
-    parts = {**dict.fromkeys(_TENSOR_PACKAGES, T), "relax": _relax(), "target": _target()} if name == "tvm" else {}
-    return Namespace(name, {"script": script, **parts, **_DECORATOR_OBJECTS}, "The package.")
-
-
-def _relax() -> Namespace:
-    """What `from tvm import relax` stands for in a text: `relax.op.add(x, y)` is `R.add(x, y)`, as was `relax.add`.
-
-    Types have longer names there: `relax.TensorStructInfo((4,), "float32")`, since 2026 `relax.TensorType(...)`.
-    """
-    types = {f"{name}{word}": getattr(G, name) for name in _TYPE_WORDS for word in ("StructInfo", "Type")}
-    return GraphNamespace("relax", "", {**vars(G), **types, "op": G}, "TVM's package of graphs.")
-
-
-def _target() -> Namespace:
-    """`tvm.target.Target("llvm")`, as T spells it."""
-    return Namespace("tvm.target", {"Target": vars(T)["target"]}, "TVM's package of targets.")
-
-
-_TYPE_WORDS = ("Tensor", "Shape", "Tuple", "Object", "Prim")
-# TVM's packages of tensor programs, whose functions are those of T: `tvm.tirx.exp(x)`, and `tvm.tir.exp(x)` until 2025
-_TENSOR_PACKAGES = ("tir", "tirx", "s_tir")
-# what `from tvm import` may name: parts of TVM that mean something here, and those that text has no use for
-_OF_TVM: dict[str, Callable[[], Any]] = {
-    "relax": _relax,
-    "script": lambda: _package("tvm.script"),
-    "target": _target,
-    **dict.fromkeys(_TENSOR_PACKAGES, lambda: T),
-}
-_OF_PACKAGES: dict[str, tuple[dict[str, Callable[[], Any]], tuple[str, ...]]] = {
-    "tvm": (_OF_TVM, ("ir", "te", "topi", "arith", "dlight", "runtime", "testing")),
-    "tvm.target": ({"Target": lambda: vars(T)["target"]}, ()),
-}
 _DECORATOR_OBJECTS: dict[str, Callable[..., Any]] = {
     "prim_func": prim_func,
     "graph_func": graph_func,
@@ -618,3 +579,4 @@ G = GraphNamespace(
     "The graph language: types, constructs and operators.",
 )
 _NAMESPACES = {"T": T, "I": I, "G": G}
+_IMPORTED = Packages(T, I, G, _DECORATOR_OBJECTS)
