@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
-from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel, may_merge
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
@@ -260,7 +260,7 @@ class Nest:
             inside = [inner for inner in walk(node.body) if type(inner) is Block]
             kinds = {axis.kind for block in inside for axis in block.axes if axis.value is node.var}
             if kinds == {"spatial"}:
-                if not may_parallel(deps, node).legal:
+                if not is_parallel(deps, node):
                     return False
             else:
                 # each may reduce in any order where none of them sees how far another one is

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel
 from tirscript.ir.expr import Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import substitute, walk
@@ -45,7 +45,7 @@ def scatter_block(func: PrimFunc, nest: For, plain: Callable[[For], bool], name:
     values: dict[Var, Expr] = {}
     for loop in loops:
         var = values[loop.var] = Var(f"v{loop.var.name}", loop.var.dtype)
-        kind = "spatial" if may_parallel(deps, loop).legal else "reduce"
+        kind = "spatial" if is_parallel(deps, loop) else "reduce"
         axes.append(Axis(var, kind, loop.start, loop.stop, loop.var))
     made: Stmt = Block(name(next(iter(found)).name), tuple(axes), substitute(body, values), span=body[-1].span)
     for loop in reversed(loops):

@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.arith.linear import expression, linear
-from tirscript.ir.arith.presburger import Dependences, may_merge, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel, may_merge
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is_const
@@ -301,7 +301,7 @@ def _may_move(
             after = [var for loop in reduced for var in parts[loop.var]]
             return [loop.var for loop in given if loop.var in after] == after
     deps = Dependences((nest,))
-    return all(may_parallel(deps, loop).legal for loop in given)
+    return all(is_parallel(deps, loop) for loop in given)
 
 
 def _only_store(body: tuple[Stmt, ...]) -> BufferStore | None:

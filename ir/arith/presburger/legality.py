@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -64,13 +64,22 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
 
     With `reductions`, the updates of one reduction do not stand against it: the caller combines partial results.
     """
+    return _verdict(_carried(deps, loop, reductions))
+
+
+def is_parallel(deps: Dependences, loop: For | LaunchThread) -> bool:
+    """Whether `may_parallel` proves it; asks no further than to the first dependence."""
+    return not any(True for _ in _carried(deps, loop, False))
+
+
+def _carried(deps: Dependences, loop: For | LaunchThread, reductions: bool) -> Iterator[Dependence]:
+    """The dependences between the iterations of a loop; with `reductions`, not those of the updates of one."""
     steps = _inside(deps, loop)
     if not steps:
-        return LEGAL
+        return
     level = _level(steps[0], loop)
-    if len(steps) >= TOGETHER and deps.apart(steps, level):
-        return LEGAL
-    return _verdict(deps.among(steps, level, reductions=not reductions))
+    if len(steps) < TOGETHER or not deps.apart(steps, level):
+        yield from deps.among(steps, level, reductions=not reductions)
 
 
 def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *, reductions: bool = False) -> Verdict:
@@ -386,6 +395,7 @@ __all__ = [
     "Uncovered",
     "Verdict",
     "dead_stores",
+    "is_parallel",
     "last_writes",
     "may_merge",
     "may_parallel",

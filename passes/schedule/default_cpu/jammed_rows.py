@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel, may_parallel
 from tirscript.ir.dtype import FLOAT32, FLOAT64
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, Expr
@@ -63,7 +63,7 @@ def waits(func: PrimFunc, loop: For) -> bool | None:
         return False
     deps = Dependences((loop,), within=func)
     # steps that wait for no other one, beside those that do, are as fast in several rows
-    rest = [one for one in inner if may_parallel(deps, one).legal is not True]
+    rest = [one for one in inner if not is_parallel(deps, one)]
     if not rest or any(map(_foretold, rest)):
         return False
     found = [may_parallel(deps, one, reductions=not _floats(one)).legal for one in rest]

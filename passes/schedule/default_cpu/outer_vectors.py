@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import structs
 
 from tirscript.ir.arith.analyzer import Analyzer
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
@@ -226,7 +226,7 @@ class _Outer:
         return None if bound is None else renamed_apart(bound, self.blocks)
 
     def independent(self, loop: For) -> bool:
-        return may_parallel(Dependences((loop,), within=self.func), loop).legal is True
+        return is_parallel(Dependences((loop,), within=self.func), loop)
 
     def gains(self, loop: For) -> bool:
         """Whether a loop holds others and goes along memory in all that it does, but for what it does once."""

@@ -13,7 +13,7 @@ Where there are blocks, someone has scheduled them; how often `while` runs nobod
 
 from __future__ import annotations
 
-from tirscript.ir.arith.presburger import Dependences, may_parallel
+from tirscript.ir.arith.presburger import Dependences, is_parallel
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import Block, For, While
@@ -24,7 +24,7 @@ def with_serial_loops(func: PrimFunc) -> PrimFunc:
     found = [node for node in walk(func.body) if type(node) is For and node.kind == "parallel"]
     if not found or any(type(node) in (Block, While) for node in walk(func.body)):
         return func
-    if any(may_parallel(Dependences((loop,), within=func), loop).legal is not True for loop in found):
+    if not all(is_parallel(Dependences((loop,), within=func), loop) for loop in found):
         return func
     return func.replace(body=rewrite(func.body, {For: _serial}))
 

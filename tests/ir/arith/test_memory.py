@@ -12,6 +12,7 @@ from tirscript.ir.arith.presburger import (
     Verdict,
     dead_stores,
     dependences,
+    is_parallel,
     may_merge,
     may_parallel,
     may_permute,
@@ -38,7 +39,9 @@ def loops(func: PrimFunc) -> list[For]:
 
 def parallel(body: str, params: str = PARAMS, at: int = 0) -> Verdict:
     func = func_of(body, params)
-    return may_parallel(Dependences(func), loops(func)[at])
+    found = may_parallel(Dependences(func), loops(func)[at])
+    assert is_parallel(Dependences(func), loops(func)[at]) is (found.legal is True)
+    return found
 
 
 SYMBOLIC = 'A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n * m",), "float32"), n: T.int32, m: T.int32'
@@ -185,6 +188,22 @@ def test_a_pointer_of_which_nothing_is_known_may_be_anywhere() -> None:
         "for i in range(15):\n    t[i] = A[i, 0]\n    A[i, 1] = 0.0"
     )
     assert verdict.legal is None
+
+
+def test_one_dependence_is_enough_to_know_that_a_loop_is_not_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many statements, all pairs would take long."""
+    func = func_of("for i in range(15):\n" + "\n".join(f"    A[i + 1, {at}] = A[i, {at}]" for at in range(12)))
+    asked: list[object] = []
+    pairs = Dependences.pairs
+
+    def counted(self: Dependences, *args: Any) -> Any:
+        asked.append(args)
+        return pairs(self, *args)
+
+    monkeypatch.setattr(Dependences, "pairs", counted)
+    assert not is_parallel(Dependences(func), loops(func)[0])
+    few = len(asked)
+    assert len(may_parallel(Dependences(func), loops(func)[0]).violations) == 12 and len(asked) >= 12 * few
 
 
 def test_statements_know_the_views_of_their_function() -> None:
