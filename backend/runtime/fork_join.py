@@ -138,7 +138,8 @@ entry:
   %usual = call i32 @llvm.umin.i32(i32 %wished, i32 %allowed)
   %rest.short = and i32 %turn, 7
   %trial.short = icmp eq i32 %rest.short, 0
-  %eighth = lshr i32 %allowed, 3
+  %eighth.whole = lshr i32 %allowed, 3
+  %eighth = call i32 @llvm.umax.i32(i32 %eighth.whole, i32 1)
   %raised = call i32 @llvm.umax.i32(i32 %usual, i32 %eighth)
   %mostly = select i1 %trial.short, i32 %raised, i32 %usual
   %most = select i1 %trial, i32 %allowed, i32 %mostly

@@ -566,7 +566,7 @@ def test_threads_that_sleep_between_all_jobs(harness: Any, spins: int) -> None:
     data = np.zeros(10, "int64")
     data[0] = 9
     anywhere = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    error = ctypes.create_string_buffer(ERROR_BYTES)
+    before, error = tasks(), ctypes.create_string_buffer(ERROR_BYTES)
     for at in range(300):
         if at % 100 == 0:
             time.sleep(0.002)
@@ -574,6 +574,20 @@ def test_threads_that_sleep_between_all_jobs(harness: Any, spins: int) -> None:
     assert (data[1:] == 300).all()
     if anywhere is not None:  # who waits is woken on a processor of its own, and may run anywhere again
         assert os.sched_getaffinity(0) == anywhere
+    deadline = time.monotonic() + 20
+    while any(map(is_awake, tasks() - before)):
+        assert time.monotonic() < deadline, "a thread looks for work without end"
+        time.sleep(0.01)
+
+
+def tasks() -> set[str]:
+    """The threads of this process, none where the system does not tell."""
+    return set(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else set()
+
+
+def is_awake(task: str) -> bool:
+    with open(f"/proc/self/task/{task}/stat") as file:
+        return file.read().rsplit(")")[1].split()[0] != "S"
 
 
 UNEVEN = """
