@@ -64,6 +64,19 @@ for i in range(48):
 """,
 }
 
+# outer loops, whose inner ones would start threads in each iteration
+OUTER = """
+W = T.alloc_buffer((n,), "float32")
+for i in range(n):
+    for j in range(n):
+        W[j] = X[i, j % 64]
+    for k in range(20):
+        for j in range(n):
+            W[j] = T.min(X[i, k], W[j]) * T.float32(0.5)
+    for j in range(n):
+        Y[i, j % 64] = W[j]
+"""
+
 SERIAL = {
     "memory that the iteration before fills": """
 W = T.alloc_buffer((5,), "float32")
@@ -116,9 +129,9 @@ for i in range(48):
 }
 
 
-def kernel(body: str) -> PrimFunc:
+def kernel(body: str, params: str = PARAMS) -> PrimFunc:
     lines = "\n".join(f"    {line}" for line in body.strip().split("\n"))
-    func = parse(f"@T.prim_func\ndef main({PARAMS}):\n{lines}\n")
+    func = parse(f"@T.prim_func\ndef main({params}):\n{lines}\n")
     assert isinstance(func, PrimFunc)
     return func
 
@@ -134,6 +147,13 @@ def test_threads_share_iterations(name: str) -> None:
     assert parallel(made) and not verify(made) and structural_equal(parse(made.script()), made)
     assert not any(type(stmt) is AllocBuffer for stmt in made.body)  # each iteration has its own
     assert not parallel(scheduled(func, CpuFacts(512, 1)))
+    assert_same_result(func, made)
+
+
+def test_the_outer_loop_is_shared_rather_than_those_inside() -> None:
+    func = kernel(OUTER, 'X: T.Buffer(("n", 64), "float32"), Y: T.Buffer(("n", 64), "float32")')
+    made = scheduled(func, CpuFacts(512, 2))
+    assert [loop.var.name for loop in parallel(made)] == ["i"]
     assert_same_result(func, made)
 
 
