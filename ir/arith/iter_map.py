@@ -169,8 +169,8 @@ def detect(
 ) -> IterMap | None:
     """The indices as a one-to-one map of loops that run from 0 to their extents; None where they are not seen as one.
 
-    `predicate` says which iterations run: `i * 4 + j < 14` is understood where that sum is an index; others make the
-    answer None. With `padding` not all places need be taken.
+    `predicate` says which iterations run: `i * 4 + j < 14` is understood where that sum is an index, or indices are
+    digits of it (`(i * 4 + j) // 7`); others make the answer None. With `padding` not all places need be taken.
     """
     with recursion_room():
         try:
@@ -187,44 +187,71 @@ class _Reader:
             raise _No
         self.analyzer = Analyzer({var: (0, extent - 1) for var, extent in self.loops.items()})
         self.sources: dict[Expr, Source] = {var: Source(var, extent) for var, extent in self.loops.items()}
+        self.ends: dict[Expr, Source] = {}  # those of which the predicate leaves fewer values
 
     def map(self, indices: Sequence[Expr], predicate: Expr | None) -> IterMap:
-        sums = [self.sum(self.analyzer.simplify(index)) for index in indices]
         limits = self.limits(predicate)
-        found = tuple([self.index(terms, base) for terms, base in sums])
-        cut: set[int] = set()
-        for at, index in enumerate(found):
-            key = self.key(index.terms)
-            if key in limits:
-                bound = limits.pop(key)
-                if 0 < bound <= index.extent:
-                    found = (*found[:at], Index(index.terms, index.base, bound, index.step), *found[at + 1 :])
-                    cut.add(at)
-        if limits:
-            raise _No  # iterations are left out in another way than an index ends early
+        simple = [self.analyzer.simplify(index) for index in indices]
+        found, left = self.ended(simple, limits)
+        if left:  # what ends early is no index, but what digits are taken of: these are fewer, too
+            for sum_, bound in left:
+                self.end(sum_, bound)
+            self.sources = {expr: one for expr, one in self.sources.items() if type(expr) is Var or expr in self.ends}
+            found, left = self.ended(simple, [limit for limit in limits if limit not in left])
+        if left:
+            raise _No  # iterations are left out in another way
         padded = self.tile(found)
-        if cut and padded:
+        if padded and (limits or self.ends):
             raise _No
         return IterMap(self.loops, found, padded)
 
-    def limits(self, predicate: Expr | None) -> dict[tuple[tuple[int, int, int], ...], int]:
-        """What the predicate says of sums: key of the terms to their number of values."""
-        found: dict[tuple[tuple[int, int, int], ...], int] = {}
+    def limits(self, predicate: Expr | None) -> list[tuple[Expr, int]]:
+        """The sums of which the predicate leaves so many values; of variables that is taken up at once."""
+        found: list[tuple[Expr, int]] = []
         for condition in [] if predicate is None else conjuncts(self.analyzer.simplify(predicate)):
             if type(condition) is Const and condition.value:
                 continue
             sides = comparison(condition)
             if sides is None or sides[0] not in ("less", "less_equal") or type(sides[2]) is not Const:
                 raise _No
+            bound = int(sides[2].value) + (sides[0] == "less_equal")
             terms, base = self.sum(sides[1])
             if base:
                 raise _No
-            index = self.index(terms, 0)
-            found[self.key(index.terms)] = int(sides[2].value) + (sides[0] == "less_equal")
+            digit = terms[0].digit if len(terms) == 1 and terms[0].scale == 1 else None
+            if digit is not None and digit.weight == 1 and digit.extent == digit.source.extent:
+                self.end(digit.source.expr, bound)
+            else:
+                found.append((sides[1], bound))
         return found
 
-    def key(self, terms: Sequence[Term]) -> tuple[tuple[int, int, int], ...]:
-        return tuple(sorted((id(t.digit.source), t.digit.weight, t.scale) for t in terms))
+    def end(self, expr: Expr, bound: int) -> None:
+        """Let what digits are taken of have no more than so many values."""
+        source = self.sources.get(expr)
+        if source is None or bound < 1:
+            raise _No
+        if bound < source.extent:
+            self.sources[expr] = self.ends[expr] = Source(expr, bound, source.parts)
+
+    def ended(
+        self, exprs: Sequence[Expr], limits: Sequence[tuple[Expr, int]]
+    ) -> tuple[tuple[Index, ...], list[tuple[Expr, int]]]:
+        """The indices, of which some end where a limit of the same sum does, and the limits of other sums."""
+        found = [self.index(*self.sum(expr)) for expr in exprs]
+        keys = [self.key(index.terms) for index in found]
+        left: list[tuple[Expr, int]] = []
+        for sum_, bound in limits:
+            key = self.key(self.sum(sum_)[0])
+            if key not in keys or bound < 1:
+                left.append((sum_, bound))
+                continue
+            index = found[keys.index(key)]
+            extent = min(-(-bound // index.step), index.extent)
+            found[keys.index(key)] = Index(index.terms, index.base, extent, index.step)
+        return tuple(found), left
+
+    def key(self, terms: Sequence[Term]) -> tuple[tuple[int, int, int, int], ...]:
+        return tuple(sorted((id(t.digit.source), t.digit.weight, t.digit.extent, t.scale) for t in terms))
 
     # reading
 
@@ -291,9 +318,9 @@ class _Reader:
             if low is None:
                 out.append(term)
                 continue
-            out[out.index(low)] = Term(
-                Digit(low.digit.source, low.digit.weight, low.digit.extent * term.digit.extent), low.scale
-            )
+            source, weight = low.digit.source, low.digit.weight
+            extent = min(low.digit.extent * term.digit.extent, -(-source.extent // weight))
+            out[out.index(low)] = Term(Digit(source, weight, extent), low.scale)
         return out
 
     def index(self, terms: list[Term], base: int) -> Index:
@@ -332,8 +359,10 @@ class _Reader:
                 raise _No  # two values of the source have the same digits
             padded |= weight > source.extent
         used = {source.expr for source in sources.values()}
-        if any(extent > 1 and var not in used for var, extent in self.loops.items()):
+        if any(self.sources[var].extent > 1 and var not in used for var in self.loops):
             raise _No
+        if any(source.extent > 1 and id(source) not in sources for source in self.ends.values()):
+            raise _No  # iterations are left out in another way
         return padded
 
 

@@ -106,6 +106,39 @@ def test_predicates() -> None:
     assert detect((i, j), {i: 4, j: 4}, predicate=less(i * 4 + j, 14)) is None
     assert detect((i * 4 + j,), {i: 4, j: 4}, predicate=less(j, 3)) is None
     assert detect((i // 4, i % 4), {i: 14}, padding=False) is None
+    # what ends early is what digits are taken of
+    found = detect(((i * 8 + j) // 6, (i * 8 + j) % 6), {i: 4, j: 8}, predicate=less(i * 8 + j, 30))
+    assert found is not None and found.shape == (5, 6) and found.is_bijective
+    # the rest of a division is another sum than what is divided
+    found = detect((i // 4, i % 4), {i: 8}, predicate=less(i, 3))
+    assert found is not None and found.shape == (1, 3)
+    found = detect((i * 3 + j,), {i: 4, j: 3}, predicate=get_op("logical_and")(less(j, 1), less(i * 3 + j, 7)))
+    assert found is not None and (found.shape, found.indices[0].step) == ((3,), 3)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_random_predicates(seed: int) -> None:
+    pick = random.Random(seed)
+    loops = {var: pick.choice((1, 2, 3, 4, 6, 8)) for var in (i, j, k)[: pick.randint(1, 3)]}
+    whole: Expr = Const(0, i.dtype)
+    for var, extent in loops.items():
+        whole = whole * extent + var
+    indices, seen = [whole], [whole, *loops]
+    for _ in range(pick.randint(0, 3)):
+        piece, by = indices.pop(pick.randrange(len(indices))), pick.choice((2, 3, 4, 5, 8))
+        new = [piece // by, piece % by] if pick.random() < 0.7 else [piece // by * by + piece % by]
+        indices, seen = indices + new, seen + new
+    predicate = get_op("less")(pick.choice(seen), pick.randint(1, 40))
+    if pick.random() < 0.5:
+        predicate = get_op("logical_and")(predicate, get_op("less")(pick.choice(seen), pick.randint(1, 40)))
+    found = detect(indices, loops, predicate=predicate)
+    if found is None:
+        return
+    points = (dict(zip(loops, point, strict=True)) for point in itertools.product(*map(range, loops.values())))
+    places = [tuple(evaluate(index, at) for index in indices) for at in points if evaluate(predicate, at)]
+    box = set(itertools.product(*(range(x.base, x.base + x.extent * x.step, x.step) for x in found.indices)))
+    assert len(set(places)) == len(places) and set(places) <= box
+    assert found.padded is (len(places) < len(box))
 
 
 @pytest.mark.parametrize("seed", range(60))
