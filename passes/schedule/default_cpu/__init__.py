@@ -33,6 +33,7 @@ from .outer_vectors import has_vectors, outer_vectors
 from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
 from .versions import beside, is_known, may_have_versions, with_few_rows, with_one_row
+from .whole_axes import best_in_tiles, counts_otherwise, with_whole_axes
 from .work import Work
 
 
@@ -42,7 +43,8 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     The pass puts versions for short lines of symbolic length (`for_lengths`) and for products of one row and of few
     beside it, which are in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(with_serial_loops(without_idle_casts(func))))))`.
+    `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(plain))))`, where `plain` is
+    `with_whole_axes(with_serial_loops(without_idle_casts(func)))`.
     The attribute "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
     """
     return _scheduled(func, facts or CpuFacts()).sch
@@ -110,12 +112,21 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
         plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return Work(Schedule(func), facts)
-        func = regular_loops(plain)
-        if sizes_of(func) or not facts.long_lines:
-            found = _symbolic(func, facts)
-            if found is not None:
-                return found
-        return _ruled(named_apart(with_blocks(func, reassociate=facts.reassociate)), facts)
+        whole = with_whole_axes(plain, ordered=not facts.reassociate)
+        made = _of_loops(whole, facts)
+        if whole is not plain and (kept := best_in_tiles(made)):
+            whole = with_whole_axes(plain, ordered=not facts.reassociate, kept=kept)
+            made = _of_loops(whole, facts)
+        # loops that run once are no reason to say that the function is another
+        made.moved |= whole is not plain and counts_otherwise(whole, plain)
+        return made
+
+
+def _of_loops(func: PrimFunc, facts: CpuFacts) -> Work:
+    """The schedule of a function whose loops are those of the axes where they can be."""
+    func = regular_loops(func)
+    found = _symbolic(func, facts) if sizes_of(func) or not facts.long_lines else None
+    return found or _ruled(named_apart(with_blocks(func, reassociate=facts.reassociate)), facts)
 
 
 def _ruled(blocks: PrimFunc, facts: CpuFacts, begun: Set[str] = frozenset()) -> Work:
@@ -184,5 +195,6 @@ __all__ = [
     "with_clamped_lines",
     "with_joined_lines",
     "with_serial_loops",
+    "with_whole_axes",
     "without_idle_casts",
 ]

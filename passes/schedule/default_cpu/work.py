@@ -46,7 +46,8 @@ class Work:
     other operand is copied, which does not pay for one row, and `few` the axes of rows of those blocks for which it
     does not for some; `tiled` the names of convolutions that are done in tiles. `begun` are those of blocks made of
     loops: what these begin with is stored where they have no terms, too. `given` is the function before any step, and
-    `moved` says whether its lines were cut or joined, so that it is another one than the rules were asked for.
+    `moved` says whether its lines were cut or joined, or its loops, so that it is another one than the rules were
+    asked for.
     """
 
     def __init__(self, schedule: Schedule, facts: CpuFacts, begun: Set[str] = frozenset()) -> None:
