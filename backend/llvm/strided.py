@@ -7,6 +7,7 @@ are off; a store writes through masks, and so touches none but its own elements.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,9 +59,12 @@ def _groups(g: Codegen, at: Access, farthest: int) -> list[_Group]:
         return []
     stride, lanes = int(at.stride), at.lanes
     width = min(lanes, max(1, g.state.target.register_bits // max(8, at.dtype.bits)))
-    if stride in (0, 1) or abs(stride) > farthest or width < 4 or lanes % width:
+    if stride in (0, 1) or abs(stride) > farthest or width < 4:
         return []
-    return [_Group(first, width, stride) for first in range(0, lanes, width)]
+    starts = list(range(0, lanes, width))
+    if lanes % width == 1:
+        starts[-1] -= 1  # one lane is no vector
+    return [_Group(one, next_one - one, stride) for one, next_one in itertools.pairwise([*starts, lanes])]
 
 
 def shared(g: Codegen, at: Access, there: bool) -> str:
@@ -123,19 +127,20 @@ def load(g: Codegen, at: Access) -> str | None:
     """The value of a load; None where a gather has to do it."""
     groups = _groups(g, at, FARTHEST_LOAD)
     mask = "" if at.predicate is None or not groups else at.mask()
-    parts = [_picked(g, at, group, mask) for group in groups]
+    parts = [(group.width, _picked(g, at, group, mask)) for group in groups]
     scalar = memory_scalar(at.dtype)
-    while len(parts) > 1 and len(parts) % 2 == 0:
-        width = at.lanes // len(parts)
-        both = list(range(2 * width))
-        parts = [_shuffle(g, scalar, width, one, two, both) for one, two in zip(parts[::2], parts[1::2], strict=True)]
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    width = at.lanes // len(parts)
-    lanes = [g.b.lane(scalar, part, width, lane) for part in parts for lane in range(width)]
-    return g.b.gather_lanes(scalar, lanes)
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        parts = [_beside(g, scalar, *pair) for pair in pairs] + (parts[-1:] if len(parts) % 2 else [])
+    return parts[0][1] if parts else None
+
+
+def _beside(g: Codegen, scalar: str, one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+    """The lanes of two vectors, the first of which has no fewer, as those of one, with how many there are."""
+    (width, first), (rest, second) = one, other
+    if rest < width:
+        second = _shuffle(g, scalar, rest, second, "poison", [lane if lane < rest else -1 for lane in range(width)])
+    return width + rest, _shuffle(g, scalar, width, first, second, list(range(width + rest)))
 
 
 def _picked(g: Codegen, at: Access, group: _Group, mask: str) -> str:

@@ -35,7 +35,7 @@ def copying(dtype: str, lanes: int, load: int, store: int) -> PrimFunc:
 @settings(max_examples=60, deadline=None)
 @given(
     dtype=st.sampled_from(["float32", "int8", "float64", "bool", "float16", "bfloat16"]),
-    lanes=st.sampled_from([3, 4, 7, 8, 16, 24, 48, 64]),
+    lanes=st.sampled_from([3, 4, 7, 8, 12, 16, 24, 28, 33, 48, 61, 64]),
     load=st.sampled_from([1, 2, 3, 4, 5, -1, -2, -3, -4]),
     store=st.sampled_from([1, 2, 3, 4, -1, -2, -3]),
 )
@@ -64,6 +64,8 @@ def test_near_lanes_are_whole_registers(load: int, registers: int) -> None:
     assert text(load, 1, 64).count("= load <16 x float>") == 4 * registers
     uneven = text(load, 1, 48)
     assert "gather" not in uneven and uneven.count("= load <16 x float>") == 3 * registers
+    rest = text(load, 1, 28)
+    assert "gather" not in rest and rest.count("= load <16 x float>") == rest.count("= load <12 x float>") == registers
 
 
 def test_far_lanes_are_gathered_and_scattered() -> None:
@@ -74,7 +76,7 @@ def test_far_lanes_are_gathered_and_scattered() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     dtype=st.sampled_from(["float32", "int8", "float64", "bool", "float16"]),
-    lanes=st.sampled_from([3, 4, 7, 8, 16, 24, 48, 64]),
+    lanes=st.sampled_from([3, 4, 7, 8, 12, 16, 24, 28, 33, 48, 61, 64]),
     load=st.sampled_from([2, 3, 4, -2, -3, -4]),
     store=st.sampled_from([1, 2, 3, -2, -3]),
     bounds=st.tuples(st.integers(0, 130), st.integers(0, 130)),
