@@ -22,22 +22,22 @@ from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, ScalarDecl, Stmt
 
 # orders, by what they are without equality
-_STRICT = {OPS["greater"]: OPS["greater"], OPS["less"]: OPS["less"]}
-_ORDERS = {**_STRICT, OPS["greater_equal"]: OPS["greater"], OPS["less_equal"]: OPS["less"]}
+STRICT = {OPS["greater"]: OPS["greater"], OPS["less"]: OPS["less"]}
+ORDERS = {**STRICT, OPS["greater_equal"]: OPS["greater"], OPS["less_equal"]: OPS["less"]}
 _TURNED = {
     OPS["greater"]: OPS["less"],
     OPS["less"]: OPS["greater"],
     OPS["greater_equal"]: OPS["less_equal"],
     OPS["less_equal"]: OPS["greater_equal"],
 }
-_LOOSE = {OPS["greater"]: OPS["greater_equal"], OPS["less"]: OPS["less_equal"]}
-_OPPOSITES = {
+LOOSE = {OPS["greater"]: OPS["greater_equal"], OPS["less"]: OPS["less_equal"]}
+OPPOSITES = {
     OPS["greater"]: OPS["less_equal"],
     OPS["less"]: OPS["greater_equal"],
     OPS["greater_equal"]: OPS["less"],
     OPS["less_equal"]: OPS["greater"],
 }
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
+CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 class Extreme(Struct, frozen=True, eq=False):
@@ -58,7 +58,7 @@ class Extreme(Struct, frozen=True, eq=False):
     @property
     def first(self) -> bool:
         """Whether the first of several equal elements is found, and not the last."""
-        return self.order in _STRICT
+        return self.order in STRICT
 
     def step(
         self,
@@ -85,7 +85,7 @@ class Extreme(Struct, frozen=True, eq=False):
             mine, other = places[0] if places else (at, index)
             before = get_op("less" if self.first else "greater")(other, mine)
             same = get_op("logical_and")(get_op("equal")(value, best), before)
-            better = get_op("logical_or")(Call(_ORDERS[self.order], (value, best), BOOL), same)
+            better = get_op("logical_or")(Call(ORDERS[self.order], (value, best), BOOL), same)
         if held is not None and (ties or not self.first):
             better = get_op("logical_and")(held, better)
         flag, where, most = Var("better", BOOL), Var("where", at.dtype), Var("most", best.dtype)
@@ -126,7 +126,7 @@ def extreme_of(block: Block, *, anywhere: bool = False) -> Extreme | None:
     for (best, mine), (at, yours) in (((one, first), (other, second)), ((other, second), (one, first))):
         assert mine is not None and yours is not None
         (condition, value), (again, index) = mine, yours
-        order = _order(condition, value, best)
+        order = order_of(condition, value, best)
         var = reduced[0].var
         grows = _grows(index, var)
         tied = _tied(condition, value, best, index, at) if order is None else None
@@ -182,17 +182,17 @@ def _turned(store: BufferStore, stores: list[BufferStore]) -> BufferStore:
     `best > x or best == x and at < vk` is `best >= x` where `vk` goes up. Of nan the turned comparison is another one.
     """
     value = store.value
-    if type(value) is not Call or value.op not in _CHOICES or not _is_element(value.args[1], store):
+    if type(value) is not Call or value.op not in CHOICES or not is_element(value.args[1], store):
         return store
     condition, old, new = value.args
     order = _without_ties(condition, stores)
-    if type(order) is not Call or order.op not in _OPPOSITES:
+    if type(order) is not Call or order.op not in OPPOSITES:
         return store
     # where the index decides between equal elements, it keeps the first; the elements themselves are the same
-    conditions = [other.value.args[0] for other in stores if type(other.value) is Call and other.value.op in _CHOICES]
+    conditions = [other.value.args[0] for other in stores if type(other.value) is Call and other.value.op in CHOICES]
     ties = any(_without_ties(one, stores) is not one for one in conditions)
-    op = _LOOSE[order.op] if ties and order.op in _STRICT else order.op
-    return store.replace(value=Call(value.op, (Call(_OPPOSITES[op], order.args, BOOL), new, old), value.dtype))
+    op = LOOSE[order.op] if ties and order.op in STRICT else order.op
+    return store.replace(value=Call(value.op, (Call(OPPOSITES[op], order.args, BOOL), new, old), value.dtype))
 
 
 def _without_ties(condition: Expr, stores: list[BufferStore]) -> Expr:
@@ -200,7 +200,7 @@ def _without_ties(condition: Expr, stores: list[BufferStore]) -> Expr:
     if type(condition) is not Call or condition.op is not OPS["logical_or"]:
         return condition
     strict, tie = condition.args
-    if type(strict) is not Call or strict.op not in _STRICT or type(tie) is not Call or len(tie.args) != 2:
+    if type(strict) is not Call or strict.op not in STRICT or type(tie) is not Call or len(tie.args) != 2:
         return condition
     equal, before = tie.args
     if (
@@ -215,23 +215,23 @@ def _without_ties(condition: Expr, stores: list[BufferStore]) -> Expr:
     # the index that is there, and that of the new element, as the store of the index chooses between them
     for store in stores:
         value = store.value
-        if type(value) is Call and value.op in _CHOICES and _is_element(before.args[0], store):
+        if type(value) is Call and value.op in CHOICES and is_element(before.args[0], store):
             same = zip((condition, *before.args), value.args, strict=True)
             if all(structural_equal(a, b, map_free_vars=False) for a, b in same):
-                return Call(_LOOSE[strict.op], strict.args, BOOL)
+                return Call(LOOSE[strict.op], strict.args, BOOL)
     return condition
 
 
 def _choice(store: BufferStore) -> tuple[Expr, Expr] | None:
     """The condition and the value of a store that keeps what is there otherwise."""
     value = store.value
-    if type(value) is not Call or value.op not in _CHOICES:
+    if type(value) is not Call or value.op not in CHOICES:
         return None
     condition, new, old = value.args
-    return (condition, new) if _is_element(old, store) else None
+    return (condition, new) if is_element(old, store) else None
 
 
-def _is_element(expr: Expr, store: BufferStore) -> bool:
+def is_element(expr: Expr, store: BufferStore) -> bool:
     return (
         type(expr) is BufferLoad
         and expr.buffer is store.buffer
@@ -240,14 +240,14 @@ def _is_element(expr: Expr, store: BufferStore) -> bool:
     )
 
 
-def _order(condition: Expr, value: Expr, best: BufferStore) -> Op | None:
+def order_of(condition: Expr, value: Expr, best: BufferStore) -> Op | None:
     """The operator of `order(value, best)`, whichever stands first."""
-    if type(condition) is not Call or condition.op not in _ORDERS:
+    if type(condition) is not Call or condition.op not in ORDERS:
         return None
     left, right = condition.args
-    if structural_equal(left, value, map_free_vars=False) and _is_element(right, best):
+    if structural_equal(left, value, map_free_vars=False) and is_element(right, best):
         return condition.op
-    if structural_equal(right, value, map_free_vars=False) and _is_element(left, best):
+    if structural_equal(right, value, map_free_vars=False) and is_element(left, best):
         return _TURNED[condition.op]
     return None
 
@@ -258,19 +258,19 @@ def _tied(condition: Expr, value: Expr, best: BufferStore, index: Expr, at: Buff
     if type(condition) is not Call or condition.op is not OPS["logical_or"]:
         return None
     strict, tie = condition.args
-    order = _order(strict, value, best)
-    if order not in _STRICT or type(tie) is not Call or tie.op is not OPS["logical_and"]:
+    order = order_of(strict, value, best)
+    if order not in STRICT or type(tie) is not Call or tie.op is not OPS["logical_and"]:
         return None
     equal, before = tie.args
     if type(equal) is not Call or equal.op is not OPS["equal"]:
         return None
-    one, other = equal.args if _is_element(equal.args[1], best) else equal.args[::-1]
-    if not structural_equal(one, value, map_free_vars=False) or not _is_element(other, best):
+    one, other = equal.args if is_element(equal.args[1], best) else equal.args[::-1]
+    if not structural_equal(one, value, map_free_vars=False) or not is_element(other, best):
         return None
-    chosen = _order(before, index, at)
-    if chosen not in _STRICT:
+    chosen = order_of(before, index, at)
+    if chosen not in STRICT:
         return None
-    return order if chosen is OPS["less"] else _LOOSE[order]
+    return order if chosen is OPS["less"] else LOOSE[order]
 
 
 def _grows(index: Expr, var: Var) -> bool:
@@ -288,4 +288,15 @@ def _grows(index: Expr, var: Var) -> bool:
     return form.terms.get(var, 0) > 0 and not any(uses(term, var) for term in form.terms if term is not var)
 
 
-__all__ = ["Extreme", "extreme_of", "stores_by_memory"]
+__all__ = [
+    "CHOICES",
+    "LOOSE",
+    "OPPOSITES",
+    "ORDERS",
+    "STRICT",
+    "Extreme",
+    "extreme_of",
+    "is_element",
+    "order_of",
+    "stores_by_memory",
+]

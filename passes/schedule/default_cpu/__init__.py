@@ -32,6 +32,7 @@ from .lane_sums import lane_sums
 from .outer_vectors import has_vectors, outer_vectors
 from .parallel_loops import with_serial_loops
 from .rules import apply_rules, may_schedule
+from .several_results import with_several_results
 from .versions import beside, is_known, may_have_versions, with_few_rows, with_one_row
 from .whole_axes import best_in_tiles, counts_otherwise, with_whole_axes
 from .work import Work
@@ -43,7 +44,7 @@ def default_schedule(func: PrimFunc, facts: CpuFacts | None = None) -> Schedule:
     The pass puts versions for short lines of symbolic length (`for_lengths`) and for products of one row and of few
     beside it, which are in no trace.
     Its `trace` (`tidied` makes it shorter) can be printed, edited and replayed on
-    `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(plain))))`, where `plain` is
+    `Schedule(with_joined_lines(with_clamped_lines(blocks_from_loops(with_several_results(plain)))))`, where `plain` is
     `with_whole_axes(with_serial_loops(without_idle_casts(func)))`.
     The attribute "fastmath" of False keeps sums of floats in their order, as `reassociate` of False does.
     """
@@ -56,7 +57,7 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return func
-        made = lane_sums(_with_vectors(plain, facts), facts)
+        made = lane_sums(_with_vectors(with_several_results(plain), facts), facts)
         return func if made is plain else made
 
 
@@ -124,7 +125,7 @@ def _scheduled(func: PrimFunc, facts: CpuFacts) -> Work:
 
 def _of_loops(func: PrimFunc, facts: CpuFacts) -> Work:
     """The schedule of a function whose loops are those of the axes where they can be."""
-    func = regular_loops(func)
+    func = regular_loops(with_several_results(func))
     found = _symbolic(func, facts) if sizes_of(func) or not facts.long_lines else None
     return found or _ruled(named_apart(with_blocks(func, reassociate=facts.reassociate)), facts)
 
@@ -195,6 +196,7 @@ __all__ = [
     "with_clamped_lines",
     "with_joined_lines",
     "with_serial_loops",
+    "with_several_results",
     "with_whole_axes",
     "without_idle_casts",
 ]

@@ -222,12 +222,12 @@ def extreme_lanes(work: Work, name: str) -> bool:
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
     alike = found.best.buffer.dtype.is_int and bits == found.best.buffer.dtype.bits  # LLVM searches these in vectors
-    if (extent is not None and extent < (2 if alike else 1) * SHORT_SEARCH * one) or found.best.buffer.dtype.bits < 8:
-        return False
-    if extent is None and not begins_anyway(block, work.begun):
+    if found.best.buffer.dtype.bits < 8 or (extent is None and not begins_anyway(block, work.begun)):
         return False
     known = all(work.extent(loop) is not None for loop in loops)
     count = math.prod(work.extent(loop) or PART for loop in loops)
+    if extent is not None and extent < (2 if alike else 1) * SHORT_SEARCH * one:
+        return one_by_one(work, name, loops[-1], float(count))
     if extent is None:
         if not work.facts.long_lines:
             return one_by_one(work, name, loops[-1], float(count))
