@@ -123,8 +123,8 @@ declare i32 @llvm.umax.i32(i32, i32)
 ; look at a word until it is no longer `seen`, a bounded number of times: twice as often as the last time where that
 ; was not in vain, half as often where it was; at every 8th time an eighth of what is allowed at least, at every 256th
 ; all of it. While a loop runs nothing is in vain yet: its threads will be needed for the next one. So they look on by
-; turns of an eighth, until it has ended, or until nobody has worked for it in several: who should may wait for this
-; thread's processor
+; turns of an eighth, until it has ended, or until nobody has worked for it in as many turns as all threads take to wake
+; at most, and two: who should work may wait for this thread's processor
 define internal i32 @watch(ptr %word, i32 %seen, ptr %patience) nounwind {{
 entry:
   %allowed = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -177,7 +177,10 @@ again:
   %nobody = and i1 %starved, %taken
   %idle.more = add i32 %idle, 1
   %idle.next = select i1 %nobody, i32 %idle.more, i32 0
-  %leaves = icmp uge i32 %idle.next, {idle}
+  %have = load atomic i32, ptr @workers monotonic, align 4
+  %twice = shl i32 %have, 1
+  %enough = add i32 %twice, 2
+  %leaves = icmp uge i32 %idle.next, %enough
   br i1 %leaves, label %done, label %look
 done:
   %half = lshr i32 %usual, 1
@@ -555,8 +558,6 @@ done:
 }}
 """
 
-# turns of looking, each an eighth of what is allowed, in which nobody works: longer than a thread takes to wake
-IDLE = 4
 STACK = 8 << 20  # bytes, the usual size on Linux; musl's own would be too small for a frame of 256 KiB
 
 
@@ -577,7 +578,6 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
         most=MOST_THREADS,
         raised=RAISED,
         pause=_PAUSE.get(processor, ""),
-        idle=IDLE,
     )
     placement = placement_text(processor, MOST_THREADS, linux)
     waiting = waiting_text(triple, threads=threads, futex=linux)
