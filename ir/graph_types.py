@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .dtype import INT64
 from .equal import structural_equal
-from .expr import Var
+from .expr import Call, Expr, Var, is_const
 from .graph import (
     CallableType,
     GraphFunc,
@@ -20,7 +20,8 @@ from .graph import (
 )
 from .graph_ops import dims
 from .graph_ops.rules import describe
-from .rewrite import walk
+from .op import OPS
+from .rewrite import children, walk
 from .words import counted
 
 
@@ -53,6 +54,7 @@ def scalars_in_shapes(func: GraphFunc) -> list[tuple[str, Var]]:
     dimension of a parameter.
 
     What is said of dimensions (`T.min(n, 0) + 5` is 5) holds for sizes, so such a scalar has to be one: not negative.
+    Whatever stands in `T.max(..., 0)`, as the ends of ranges do, gives a size.
     """
     kinds = [(param.name, param.type) for param in func.params]
     scalars: dict[Var, str] = {}
@@ -68,8 +70,19 @@ def scalars_in_shapes(func: GraphFunc) -> list[tuple[str, Var]]:
             sizes.update(dim for dim in kind.shape or () if type(dim) is Var)
     wanted = scalars.keys() - sizes
     shapes = (node.shape for node in (walk(func) if wanted else ()) if type(node) is TensorType)
-    standing = {part for shape in shapes for part in walk(shape or ()) if type(part) is Var}
+    standing = {part for shape in shapes for dim in shape or () for part in _unguarded(dim)}
     return [(name, var) for var, name in scalars.items() if var in wanted and var in standing]
+
+
+def _unguarded(dim: Expr) -> Iterator[Var]:
+    """The variables of a dimension that stand in no `T.max(..., 0)`."""
+    if type(dim) is Call and dim.op is OPS["max"] and any(is_const(arg, 0) for arg in dim.args):
+        return
+    if type(dim) is Var:
+        yield dim
+    for part in children(dim):
+        if isinstance(part, Expr):
+            yield from _unguarded(part)
 
 
 NO_SIZE = "stands in a shape, where no size is negative"

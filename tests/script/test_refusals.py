@@ -130,7 +130,7 @@ def test_a_remap_is_mended_with_what_it_says(line: str, hint: str) -> None:
 
 
 def test_the_dimensions_of_tensors_are_signed_numbers() -> None:
-    for kind, words in (("int8x4", "int8x4, not an integer"), ("uint8", "uint8, not a signed integer")):
+    for kind, words in (("int8x4", "int64, and `m` is int8x4"), ("uint8", "int64, and `m` is uint8")):
         text = f"""
 @G.graph_func
 def f(x: G.Tensor((4, 6), "float32")):
