@@ -392,7 +392,6 @@ woken:
   %sleeper.last = icmp eq i64 %sleeper.part, %threads
   br i1 %sleeper.last, label %own, label %waking
 own:
-  %woke = phi i1 [false, %handed], [true, %woken]
   %status = call i32 %body(ptr %closure, i64 0, i64 %first.end, ptr %error, ptr @failed, i32 0)
   %fine = icmp eq i32 %status, 0
   br i1 %fine, label %joining, label %stop
@@ -402,12 +401,9 @@ stop:
 joining:
   store atomic i32 0, ptr @computing monotonic, align 4
   %others.wide = zext i32 %others to i64
-  br i1 %woke, label %freeing, label %join
-freeing:
-  call void @free(i32 %others)
   br label %join
 join:
-  %awaited.at = phi i64 [0, %joining], [0, %freeing], [%awaited.next, %finished]
+  %awaited.at = phi i64 [0, %joining], [%awaited.next, %finished]
   %awaited = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %awaited.at
   %done.field = getelementptr inbounds %box, ptr %awaited, i64 0, i32 7
   %given = load atomic i32, ptr %awaited monotonic, align 4
@@ -422,6 +418,7 @@ spin:
   %moved = icmp ne i32 %watched, %done
   br i1 %moved, label %ask, label %tired
 tired:
+  call void @free(i32 %others)
   call void @await()
   %asleep = or i32 %done, 1
   %quiet.pair = cmpxchg ptr %done.field, i32 %done, i32 %asleep acq_rel acquire, align 4

@@ -9,16 +9,16 @@ wherever it could before.
 The same happens to a caller that sleeps until a worker is done, and wakes where that runs. Where there are more threads
 than processors (they do not spin then), all this is left to the scheduler.
 
-A processor may have been taken by somebody else since: so the caller lets those go who have not begun when it has done
-its own part, and the scheduler finds another for them.
+A processor may have been taken by somebody else since: so a caller that is tired of waiting lets those go who have not
+begun, and the scheduler finds another for them.
 
 Two may still get one processor, and who looks for work there would keep it from the one that is waited for. So who
 looks on while nobody works, for longer than a thread takes to wake, goes to sleep, and is placed anew.
 
 `rest` is called by a worker that goes to sleep, `here` by one that begins a part, `survey` and `place` by the caller
-that is about to wake one, `free` by it when its part is done, `roam` by a worker that has woken, `starved` by who looks
-on; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by the caller that
-has woken. But for `here` and `starved` they run only for threads that sleep.
+that is about to wake one, `free` by it when it is about to sleep itself, `roam` by a worker that has woken, `starved`
+by who looks on; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by the
+caller that has woken. But for `here` and `starved` they run only for threads that sleep.
 """
 
 from __future__ import annotations
