@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -126,6 +127,11 @@ class _Walks(threading.local):
 
 
 _walks = _Walks()
+
+
+def is_larger(root: Node | tuple[Node, ...], most: int) -> bool:
+    """Whether a program has more than `most` nodes; asks no further than to the first of them."""
+    return next(islice(walk(root), most, None), None) is not None
 
 
 @contextmanager

@@ -9,12 +9,11 @@ on every machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import CallFunction, Const, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import is_larger, walk
 from tirscript.ir.stmt import For, MatchBuffer, While
 
 from .aliasing import CallSite
@@ -63,7 +62,7 @@ def _repeated(func: PrimFunc) -> set[int]:
 
 
 def _is_small(func: PrimFunc) -> bool:
-    return next(islice(walk(func), SMALL, None), None) is None
+    return not is_larger(func, SMALL)
 
 
 def _specializes(call: CallFunction, callee: PrimFunc) -> bool:

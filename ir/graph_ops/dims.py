@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
 
 from ..arith import Analyzer
@@ -16,7 +15,7 @@ from ..arith.folding import INTS
 from ..dtype import INT64
 from ..expr import Call, Const, Expr, Var, const
 from ..op import OPS, fail
-from ..rewrite import walk
+from ..rewrite import is_larger, walk
 from ..words import parenthesized
 
 Shape = tuple[Expr, ...]
@@ -64,7 +63,7 @@ def simple(value: Expr) -> Expr:
     """The dimension made smaller; T004 where it is too large to be read at every use."""
     if type(value) in (Const, Var):
         return value
-    if next(islice(walk(value), _MOST_PARTS, None), None) is not None:
+    if is_larger(value, _MOST_PARTS):
         hint = 'give the size a name: `y = G.match_cast(x, G.Tensor((m,), "float32"))`'
         raise fail("T004", f"a dimension of over {_MOST_PARTS:,} parts", hint)
     return _analyzer(value).simplify(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from math import inf
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..func import PrimFunc
 from ..graph import GraphFunc
 from ..module import Module
 from ..node import Node
-from ..rewrite import children, walk
+from ..rewrite import children, is_larger
 from ..stmt import Stmt
 
 MOST = 1 << 22
@@ -47,7 +46,7 @@ def refuse_too_large(*programs: Any) -> None:
 def refuse_endless(*programs: Any) -> None:
     """The same, where most programs are small: they are counted first, which takes less time."""
     for root in _parts(programs):
-        if next(islice(walk(root), MOST, None), None) is not None:
+        if is_larger(root, MOST):
             refuse_too_large(root)
 
 

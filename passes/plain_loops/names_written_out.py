@@ -7,13 +7,12 @@ before:                                            after:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Set
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
-from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import is_larger, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, If, ScalarDecl, Stmt
 
 from ..statements import reads_memory
@@ -68,7 +67,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
 
 def is_small(value: Expr) -> bool:
     """Whether a value may be written out where it is used."""
-    return next(itertools.islice(walk(value), LARGEST, None), None) is None
+    return not is_larger(value, LARGEST)
 
 
 def _stores_last(stmt: Stmt) -> bool:

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -37,7 +36,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import is_larger, substitute
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
@@ -549,7 +548,7 @@ MOVE_PACKED = (
 
 
 def _is_long(dim: Expr) -> bool:
-    return type(dim) not in (Const, Var) and len(list(islice(walk(dim), LONG + 1))) > LONG
+    return type(dim) not in (Const, Var) and is_larger(dim, LONG)
 
 
 def _named(proto: Any) -> str:
