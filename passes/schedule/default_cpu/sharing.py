@@ -7,6 +7,7 @@ for j_0, group in T.parallel(...):        # few panels: several threads do one, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -83,10 +84,7 @@ def depth_of(nest: Nest, roles: Roles) -> int:
 
 
 def count_of(dims: Sequence[Dim]) -> int:
-    count = 1
-    for dim in dims:
-        count *= dim.extent
-    return count
+    return math.prod(dim.extent for dim in dims)
 
 
 __all__ = [

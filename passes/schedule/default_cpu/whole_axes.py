@@ -64,23 +64,16 @@ def _loops(func: PrimFunc) -> list[For]:
 
 def _without_outer_blocks(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements of a function, those of a block without axes that is around others in its place."""
-    found: list[Stmt] = []
-    for stmt in body:
-        found += stmt.body if type(stmt) is Block and _is_around(stmt) else [stmt]
-    return body if len(found) == len(body) and all(map(_is, found, body)) else tuple(found)
-
-
-def _is(a: object, b: object) -> bool:
-    return a is b
+    outer = [stmt for stmt in body if type(stmt) is Block and _is_around(stmt)]
+    return tuple([part for stmt in body for part in (stmt.body if stmt in outer else (stmt,))]) if outer else body
 
 
 def _is_around(block: Block) -> bool:
     """Whether a block is nothing but a name for what stands in it, all of which are loops or blocks."""
     if block.axes or block.annotations or block.init is not None or block.predicate is not None:
         return False
-    return all(type(stmt) in _IN_BLOCK_ALONE for stmt in block.body) and any(
-        type(node) is Block for stmt in block.body for node in walk(stmt)
-    )
+    alone = all(type(stmt) in _IN_BLOCK_ALONE for stmt in block.body)
+    return alone and any(type(node) is Block for node in walk(block.body))
 
 
 def best_in_tiles(work: Work) -> set[str]:

@@ -202,4 +202,4 @@ def _contract(work: Work, block: str) -> None:
     work.sch.contract(block)
 
 
-__all__ = ["ALONE", "PARALLEL_WORK", "Work", "only_reader", "worth_threads"]
+__all__ = ["ALONE", "Work", "only_reader", "worth_threads"]
