@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 WORK = 4_000.0  # the least that is worth a thread that is awake, in the unit of parallel_cost: some microseconds
 ROUSE = 20 * WORK  # the least that is worth to wake a thread
 UNIT = 256  # iterations: a part of a small loop begins where vectors and cache lines do
-FEW = 96  # iterations from which on a thread is given as many as that all the same
+FEW = 96  # iterations that are enough work for a thread: where it takes more than these, it is given UNIT of them
 UNROLLED = 128  # iterations that loops inside may have for LLVM to unroll them and vectorize what is around
 NATURAL = f"range(i64 0, {-1 << 63})"  # else LLVM fears that addresses wrap around, and gathers what lies in a row
 _LOOSE = frozenset(("fast", "reassoc", "arcp", "afn"))  # flags by which vectors may differ from scalars

@@ -18,8 +18,8 @@ from tirscript.ir.stmt import Attr, Bind, BufferStore, For, If, Stmt, While
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-BITS = 512  # of the elements that a vectorized loop computes in the time of one, 16 of them at most
-LANES = 16
+# what a vectorized loop does in the time of one operation: so many, of elements that have so many bits together at most
+LANES, BITS = 16, 512
 CALL = 10.0  # a mathematical function
 FOREIGN = 200.0  # a C function, one in Python, another function of the module
 UNKNOWN = 64.0  # iterations of a loop of which nothing is known
