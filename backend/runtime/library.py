@@ -7,6 +7,7 @@ import threading
 from _ctypes import CFuncPtr
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.forks import renew_in_children
@@ -46,7 +47,7 @@ def own_functions() -> dict[str, Callable[..., Any]]:
 
 def register_library(
     name: str,
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | EllipsisType | None = ...,
     *,
     symbol: str | None = None,
     library: str | Path | ctypes.CDLL | None = None,
@@ -73,8 +74,10 @@ def register_library(
     if not isinstance(name, str) or not name:
         raise TypeError(f"a library function's name is a string, not {name!r}")
     told = (symbol, library, signature, returns)
-    if function is None and told == (None,) * 4:
-        return partial(register_library, name, override=override)
+    if function is ...:
+        if told == (None,) * 4:
+            return partial(register_library, name, override=override)
+        function = None
     if isinstance(function, CFuncPtr) or any(part is not None for part in told):
         from .c_library import c_function
 

@@ -377,6 +377,11 @@ def test_a_library_function_is_registered_by_a_decorator() -> None:
         unregister_library("test.build.ones")
 
 
+def test_a_function_that_was_not_found_is_no_decorator() -> None:
+    with pytest.raises(TypeError, match="test.build.none is to be registered, but None cannot be called"):
+        tirscript.register_library("test.build.none", None)
+
+
 def test_cost_decides_about_the_lock() -> None:
     head = "from tirscript.script import tir as T\n@T.prim_func\ndef f(A: T.Buffer((64,), 'float32'), n: T.int32):\n"
 
