@@ -64,8 +64,8 @@ def _loops(func: PrimFunc) -> list[For]:
 
 def _without_outer_blocks(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The statements of a function, those of a block without axes that is around others in its place."""
-    outer = [stmt for stmt in body if type(stmt) is Block and _is_around(stmt)]
-    return tuple([part for stmt in body for part in (stmt.body if stmt in outer else (stmt,))]) if outer else body
+    inside = {id(stmt): stmt.body for stmt in body if type(stmt) is Block and _is_around(stmt)}
+    return tuple([part for stmt in body for part in inside.get(id(stmt), (stmt,))]) if inside else body
 
 
 def _is_around(block: Block) -> bool:
