@@ -378,7 +378,7 @@ def test_a_library_function_is_registered_by_a_decorator() -> None:
 
 
 def test_a_function_that_was_not_found_is_no_decorator() -> None:
-    with pytest.raises(TypeError, match="test.build.none is to be registered, but None cannot be called"):
+    with pytest.raises(TypeError, match="is to be registered, but None cannot be called"):
         tirscript.register_library("test.build.none", None)
 
 
