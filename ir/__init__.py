@@ -5,7 +5,7 @@ from .buffer import Buffer
 from .constant import ConstantStore, ConstantTensor, constant
 from .diagnostic import Diagnostic, DiagnosticError, Label, error, suggest
 from .dtype import DType, dtype, pointer
-from .equal import Difference, differences, structural_equal, structural_hash
+from .equal import Difference, differences, structural_equal
 from .expr import (
     Broadcast,
     BufferData,
@@ -28,6 +28,7 @@ from .expr import (
 )
 from .func import PrimFunc
 from .graph import GraphExpr, GraphFunc, GraphType, GraphVar
+from .hashing import structural_hash
 from .index_map import IndexMap
 from .module import Module
 from .node import NO_ATTRS, Attrs, Binder, Node, recursion_room

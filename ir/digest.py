@@ -9,7 +9,7 @@ from typing import Any
 
 from .constant import ConstantTensor
 from .dtype import DType
-from .equal import _defined
+from .equal import defined_by
 from .node import Node, shape_of
 from .op import Op
 from .rewrite import MANY, refuse_too_large
@@ -78,7 +78,7 @@ def _spelled(root: Node) -> list[str]:
             count += 1
             numbers[id(node)] = count
         elif cls.defines:
-            for defined in _defined(node):
+            for defined in defined_by(node):
                 numbers.setdefault(id(defined), 0)
         out.append(f"n{cls.__name__};")
         out += map(_plain, shape.get_scalars(node))

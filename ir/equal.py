@@ -1,4 +1,4 @@
-"""Equality and hashing of programs, exact or up to the renaming of what they define."""
+"""Equality of programs, exact or up to the renaming of what they define."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Difference(Struct, frozen=True, eq=False):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _telling_unreadable(function: F) -> F:
+def telling_unreadable(function: F) -> F:
     """Where programs cannot be compared since nodes made by hand are not what they declare or have no end, say that."""
 
     @wraps(function)
@@ -64,7 +64,7 @@ def _telling_unreadable(function: F) -> F:
 
 
 @public
-@_telling_unreadable
+@telling_unreadable
 def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> bool:
     """Whether two programs are the same up to the names of what they define.
 
@@ -181,7 +181,7 @@ def _defining(cls: type[Node], fields: Comparison) -> Comparison:
 
     def defining(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
         if one is None:
-            return _define(_defined(x), _defined(y), forward, names) and fields(x, y, forward, names)
+            return _define(defined_by(x), defined_by(y), forward, names) and fields(x, y, forward, names)
         p, q = one(x), one(y)
         if id(p) in forward or id(q) in names.backward:
             if forward.get(id(p)) is not q:
@@ -214,7 +214,7 @@ def _define(left: Any, right: Any, forward: dict[int, Any], names: _Names) -> bo
     return True
 
 
-def _defined(node: Any) -> tuple[Any, ...]:
+def defined_by(node: Any) -> tuple[Any, ...]:
     """What a node defines, in order."""
     found: tuple[Any, ...] = ()
     for name in node.defines:
@@ -322,7 +322,7 @@ def same_value(p: Any, q: Any) -> bool:
 
 
 @public
-@_telling_unreadable
+@telling_unreadable
 def differences(a: Program, b: Program, *, map_free_vars: bool = False, limit: int = 100) -> list[Difference]:
     """Every difference of two programs, in source order, at most `limit`; empty where they are structurally equal."""
     from .wellformed.size import refuse_endless
@@ -516,98 +516,4 @@ def _brief(value: Any) -> str:
     return f"{value}" if type(value).__module__.startswith("tirscript") else f"{value!r}"
 
 
-DEEP = 4  # levels of nodes that a hash looks at, so that it is quick for what dictionaries are asked
-
-
-def exact_hash(node: Node) -> int:
-    """A hash that agrees with `exactly_equal`; it looks at the upper levels only."""
-    return _upper_hash(node, DEEP)
-
-
-def _upper_hash(node: Any, depth: int) -> int:
-    cls: Any = type(node)
-    binder, scalars, get, _ = _hash_plan(cls)
-    if binder:
-        return id(node)
-    parts: list[Any] = [cls]
-    if scalars is not None:
-        parts.append(scalars(node))
-    if get is not None and depth:
-        for child in get(node):
-            if isinstance(child, Node):
-                parts.append(_upper_hash(child, depth - 1))
-            elif type(child) is tuple:
-                parts += [_upper_hash(one, depth - 1) if isinstance(one, Node) else None for one in child]
-    return hash(tuple(parts))
-
-
-@_telling_unreadable
-def structural_hash(node: Any) -> int:
-    """A hash that agrees with `structural_equal`: the same for programs that differ in names only."""
-    return hash(tuple(_tokens(node, alpha=True)))
-
-
-def _tokens(root: Any, *, alpha: bool) -> list[Any]:
-    """What counts in a program, flat: two programs have the same tokens where they are equal."""
-    out: list[Any] = []
-    stack: list[Any] = [root]
-    numbers: dict[int, int | None] = {}  # of what is defined, in the order of first meeting
-    count, most = 0, MANY
-    while stack:
-        node = stack.pop()
-        cls: Any = type(node)
-        if not isinstance(node, Node):
-            if isinstance(node, (tuple, list)):
-                out.append(len(node))
-                stack.extend(reversed(node))
-            elif isinstance(node, dict):
-                names = sorted(node, key=str)
-                out += names
-                stack += [node[name] for name in names]
-            else:
-                out.append(_plain_token(node))
-            continue
-        binder, scalars, get, defines = _hash_plan(cls)
-        if len(out) > most:
-            refuse_too_large(root)
-            most *= 4
-        out.append(cls)
-        if binder:
-            number = numbers.get(id(node), 0)
-            if number == 0 or not alpha:  # free: only itself
-                out.append(node)
-                continue
-            if number is not None:
-                out.append(number)
-                continue
-            count += 1
-            numbers[id(node)] = count
-        elif alpha and defines:
-            for defined in _defined(node):
-                numbers.setdefault(id(defined), None)
-        if scalars is not None:
-            out.append(scalars(node))
-        if get is not None:
-            stack.extend(reversed(get(node)))
-    return out
-
-
-@cache
-def _hash_plan(cls: Any) -> tuple[bool, Any, Any, bool]:
-    shape = shape_of(cls)
-    scalars = getattr(cls, "scalar_key", None) or shape.get_scalars
-    children = shape.get_children if shape.children else None
-    return shape.binder, scalars if shape.scalars else None, children, bool(cls.defines)
-
-
-def _plain_token(value: Any) -> Any:
-    if value != value:
-        return "nan"
-    try:
-        hash(value)
-    except TypeError:
-        return type(value)
-    return value
-
-
-__all__ = ["Attrs", "Difference", "differences", "exact_hash", "exactly_equal", "structural_equal", "structural_hash"]
+__all__ = ["Attrs", "Difference", "differences", "exactly_equal", "structural_equal"]

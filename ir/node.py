@@ -111,7 +111,7 @@ class Node(Struct, frozen=True, eq=False, kw_only=True, weakref=True):
         return not self == other  # msgspec's own does not ask __eq__
 
     def __hash__(self) -> int:
-        from .equal import exact_hash
+        from .hashing import exact_hash
 
         return exact_hash(self)
 

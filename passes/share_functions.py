@@ -28,10 +28,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef
+from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocateConst, MatchBuffer, Stmt

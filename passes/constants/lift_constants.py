@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.constant import ConstantTensor, constant
-from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import CallFunction
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -37,6 +37,7 @@ from tirscript.ir.graph import (
     TensorType,
     TupleExpr,
 )
+from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Function, Module
 from tirscript.ir.rewrite import map_except_buffers, refresh, walk
 from tirscript.ir.stmt import AllocateConst

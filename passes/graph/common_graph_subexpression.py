@@ -13,8 +13,9 @@ two, and so do what a branch computes and the code behind it, and what is writte
 
 from __future__ import annotations
 
-from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.graph import FunctionCall, GraphBind, GraphExpr, GraphFunc, GraphVar, MatchCast, OpCall
+from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Module
 
 from ..pipeline import module_pass

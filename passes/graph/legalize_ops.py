@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
-from tirscript.ir.equal import structural_equal, structural_hash
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     FunctionRef,
@@ -35,6 +35,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Module
 from tirscript.ir.rewrite import rewrite
 
