@@ -69,6 +69,7 @@ from tirscript.passes.layouts.unwritten import is_marked
 from ..runtime.arguments import described, has_parts, scalar_argument
 from ..runtime.arrays import ArrayProblem, array_of, as_array
 from ..runtime.library import call_library, get_library, library_names
+from .graph_arrays import as_arrays, can_be_written, with_own_memory, without_gaps
 from .graph_types import problem_of, sizes_of
 from .marks import Marks
 from .ops import number
@@ -227,7 +228,7 @@ class _Scope:
             raise _wrong("T304", f"`{op.spelling}`: {problem}", expr.span) from None
         except (ValueError, TypeError, OverflowError, MemoryError) as problem:
             raise _wrong("T301", f"`{op.spelling}`: {problem}", expr.span) from problem
-        return _own(_arrays(found), args)
+        return with_own_memory(as_arrays(found), args)
 
     def function_call(self, expr: FunctionCall) -> Any:
         args = [self.value(arg) for arg in expr.args]
@@ -314,7 +315,7 @@ class _Scope:
         func = self.function(callee)
         if not isinstance(func, PrimFunc):
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
-        given = self.apart(func, [_plain(arg) for arg in args])
+        given = self.apart(func, [without_gaps(arg) for arg in args])
         try:
             found = run_program(self.run.tensor, func.name, given, {}, self.run.left, self.run.marks)
         except DiagnosticError as problem:
@@ -326,12 +327,12 @@ class _Scope:
     def apart(self, func: PrimFunc, args: list[Any]) -> tuple[Any, ...]:
         """The arguments of a kernel; what cannot be written is copied where it is handed to foreign code, which may
         only read it."""
-        if all(_can_be_written(arg) for arg in args):
+        if all(can_be_written(arg) for arg in args):
             return tuple(args)
         module = self.run.tensor.module
         handed = written_params(func, module) - written_params(func, module, foreign=False)
         params = zip(func.params, args, strict=False)  # that their numbers differ is told by the call
-        copies = [arg.copy() if param in handed and not _can_be_written(arg) else arg for param, arg in params]
+        copies = [arg.copy() if param in handed and not can_be_written(arg) else arg for param, arg in params]
         return (*copies, *args[len(copies) :])
 
     def call_dps(self, expr: OpCall) -> Any:
@@ -351,7 +352,7 @@ class _Scope:
         rest = [self.value(arg) for arg in expr.args[1:]]
         args = rest[0] if len(rest) == 1 and type(expr.args[1]) is TupleExpr else rest
         given = expr.args[1:] if args is rest else getattr(expr.args[1], "fields", ())
-        return _arrays(self.library(self.symbol(expr), args, expr, given))
+        return as_arrays(self.library(self.symbol(expr), args, expr, given))
 
     def call_dynamic(self, expr: OpCall) -> Any:
         """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`"""
@@ -484,34 +485,10 @@ class _Closure:
         self.func, self.scope, self.given = func, scope, given
 
 
-def _arrays(value: Any) -> Any:
-    """numpy's scalars as arrays without dimensions."""
-    if isinstance(value, tuple):
-        return tuple(map(_arrays, value))
-    return np.asarray(value) if isinstance(value, np.generic) else value
-
-
-def _own(value: Any, args: Sequence[Any]) -> Any:
-    """Results with memory of their own, where numpy's look at that of an argument: it may be written in place."""
-    if isinstance(value, tuple):
-        return tuple([_own(one, args) for one in value])
-    shares = isinstance(value, np.ndarray) and (value.base is not None or any(value is arg for arg in args))
-    return value.copy() if shares else value
-
-
 def _scalar_dtype(expr: GraphExpr) -> DType | None:
     """The dtype of a scalar; None for anything else."""
     kind = PrimType(expr.value.dtype) if type(expr) is PrimValue else getattr(expr, "type", None)
     return kind.dtype if type(kind) is PrimType else None
-
-
-def _plain(value: Any) -> Any:
-    """An argument of a kernel: an array without gaps that it may not write to by mistake, or a number."""
-    return np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
-
-
-def _can_be_written(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) or bool(value.flags.writeable)
 
 
 def _spread(value: Any, arg: GraphExpr) -> Sequence[Any]:

@@ -6,9 +6,6 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +16,7 @@ import numpy as np
 import pytest
 
 import tirscript
+from tests.helpers.processes import python
 from tirscript.backend.llvm.host import host, target_machine
 from tirscript.backend.runtime import threads
 from tirscript.backend.runtime.fork_join import ERROR_BYTES, MOST_THREADS, pool_text
@@ -65,19 +63,6 @@ def used(add: Any, size: int = 50) -> int:
     add(a, b)
     assert (a == 1).all()
     return len(np.unique(b))
-
-
-def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in another process."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    path = os.pathsep.join(sys.path)
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**kept, "PYTHONPATH": path, "TIRSCRIPT_CHECK": "0", **environment},
-    )
 
 
 # how many
@@ -376,86 +361,6 @@ print((a == 2).all(), len(np.unique(b)))
         pytest.skip("the system does not tell what threads do")
     found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     assert found.stdout.split("\n")[:2] == ["3 {'S'} True", "True 4"], found.stderr
-
-
-WHERE = """
-@T.prim_func
-def where(A: T.Buffer((2,), "int32")):
-    for i in T.parallel(2, annotations={"grain": 1}):
-        A[i] = T.call_extern("int32", "sched_getcpu")
-"""
-
-
-def test_threads_wake_on_processors_of_their_own_and_may_then_run_anywhere() -> None:
-    if not os.path.isdir("/proc/self/task") or len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("the system does not tell what threads do, or has one processor")
-    code = f"""
-import os, time, numpy as np, tirscript
-tirscript.set_num_threads(2)
-where = tirscript.build(tirscript.parse('''{WHERE}'''))
-a = np.zeros(2, "int32")
-tasks = lambda: {{int(task) for task in os.listdir("/proc/self/task")}}
-before = tasks()
-where(a)
-[worker] = tasks() - before
-def sleep():
-    while open(f"/proc/self/task/{{worker}}/stat").read().rsplit(")")[1].split()[0] != "S":
-        time.sleep(0.001)
-own, other = both = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(os.getpid(), {{own}})
-def rounds():
-    apart = 0
-    for _ in range(20):
-        os.sched_setaffinity(worker, {{own}})  # where the caller is: it has no other place
-        sleep()
-        where(a)
-        assert a.tolist() == [own, own], a
-        os.sched_setaffinity(worker, both)
-        sleep()
-        where(a)
-        apart += a.tolist() == [own, other]
-        assert os.sched_getaffinity(worker) == set(both)
-    return apart
-# where another process has that processor, the caller waits in vain, and the worker may begin where that was
-print(any(rounds() == 20 for _ in range(5)))
-"""
-    found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    assert found.stdout == "True\n", (found.stdout, found.stderr)
-
-
-DOUBLE = """
-@T.prim_func
-def double(A: T.Buffer((64, 4096), "float32"), B: T.Buffer((64, 4096), "float32")):
-    for i in T.parallel(64):
-        for j in range(4096):
-            B[i, j] = A[i, j] * T.float32(2)
-"""
-
-
-def test_who_looks_for_work_leaves_its_processor_to_the_one_that_is_waited_for() -> None:
-    """It would look until the scheduler takes the processor away, at each loop: hundreds of times what a loop takes."""
-    if not os.path.isdir("/proc/self/task") or len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("the system does not tell what threads do, or has one processor")
-    code = f"""
-import os, time, numpy as np, tirscript
-tirscript.set_num_threads(2)
-double = tirscript.build(tirscript.parse('''{DOUBLE}'''))
-a, b = np.ones((64, 4096), "float32"), np.zeros((64, 4096), "float32")
-tasks = lambda: {{int(task) for task in os.listdir("/proc/self/task")}}
-before = tasks()
-for _ in range(1000):
-    double(a, b)  # each thread learns that it pays to look
-own = min(os.sched_getaffinity(0))
-for task in [os.getpid(), *(tasks() - before)]:
-    os.sched_setaffinity(task, {{own}})
-start = time.process_time()
-for _ in range(1000):
-    double(a, b)
-print(time.process_time() - start, (b == 2).all())  # of the processor: what others do is not in it
-"""
-    found = python(code, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    spent, right = found.stdout.split()
-    assert float(spent) < 0.55 and right == "True", (found.stdout, found.stderr)
 
 
 # other systems
