@@ -1,8 +1,8 @@
 """`python benchmarks threads`: what a fork-join costs, what threads gain, and from which size of a loop on.
 
-A fork-join is a parallel loop of one empty iteration for each of two threads, called again and again from native code:
-our pool, with and without spinning, sleeping by futex or by a condition variable; the OpenMP library of GCC where it is
-installed; numba's prange.
+A fork-join is a parallel loop of one iteration for each of two threads, which do nothing but wait until both are there,
+called again and again from native code: our pool, with and without spinning, sleeping by futex or by a condition
+variable; the OpenMP library of GCC where it is installed; numba's prange, whose iterations are empty.
 """
 
 from __future__ import annotations
@@ -43,15 +43,41 @@ done:
   ret void
 }}
 """
+# two threads meet: the count of those who came is even again
+_MEET = """
+@came = internal global i32 0, align 128
+define internal void @meet() {{
+entry:
+  %before = atomicrmw add ptr @came, i32 1 acq_rel
+  %pair = or i32 %before, 1
+  br label %look
+look:
+  %now = load atomic i32, ptr @came acquire, align 4
+  %alone = icmp ule i32 %now, %pair
+  br i1 %alone, label %look, label %done
+done:
+  ret void
+}}
+"""
 _OURS = (
-    "define i32 @body(ptr %c, i64 %b, i64 %e, ptr %error, ptr %failed, i32 %part) {{ ret i32 0 }}\n"
+    _MEET
+    + """
+define i32 @body(ptr %c, i64 %b, i64 %e, ptr %error, ptr %failed, i32 %number) {{
+  call void @meet()
+  ret i32 0
+}}
+"""
     + _REPEAT.replace(
-        "{call}", "%status = call i32 %pool(ptr @body, ptr null, i64 2, i64 1, i64 1, i64 0, ptr %error)"
+        "{call}", "%status = call i32 %pool(ptr @body, ptr null, i64 2, i64 1, i64 1, i64 0, i64 1, ptr %error)"
     ).replace("br label %loop\nloop", "%pool = inttoptr i64 {address} to ptr\n  br label %loop\nloop", 1)
 )
-_OPENMP = "define void @body(ptr %c) {{ ret void }}\n" + _REPEAT.replace(
-    "{call}", "call void %pool(ptr @body, ptr null, i32 2, i32 0)"
-).replace("br label %loop\nloop", "%pool = inttoptr i64 {address} to ptr\n  br label %loop\nloop", 1)
+_OPENMP = (
+    _MEET
+    + "define void @body(ptr %c) {{\n  call void @meet()\n  ret void\n}}\n"
+    + _REPEAT.replace("{call}", "call void %pool(ptr @body, ptr null, i32 2, i32 0)").replace(
+        "br label %loop\nloop", "%pool = inttoptr i64 {address} to ptr\n  br label %loop\nloop", 1
+    )
+)
 
 
 def _native(text: str, address: int) -> Callable[[int], None]:

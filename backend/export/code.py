@@ -186,7 +186,7 @@ def _add_own(state: ModuleState, plan: LibraryPlan) -> set[str]:
 
 # `T.parallel` without threads: one part holds all iterations
 _SERIAL = f"""define internal i32 @{PARALLEL}(
-    ptr %body, ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, ptr %error) #0 {{
+    ptr %body, ptr %closure, i64 %count, i64 %grain, i64 %unit, i64 %rouse, i64 %piece, ptr %error) #0 {{
   %none = alloca i32, align 4
   store i32 -1, ptr %none, align 4
   %result = call i32 %body(ptr %closure, i64 0, i64 %count, ptr %error, ptr %none, i32 0)

@@ -1,6 +1,6 @@
 """`T.parallel` loops: their bodies as functions of their own, which the pool's threads call with a range of iterations.
 
-    for i in T.parallel(n): body      becomes      tirscript_parallel(run, closure, n, grain, unit, rouse, error)
+    for i in T.parallel(n): body      becomes      tirscript_parallel(run, closure, n, grain, unit, rouse, piece, error)
 
     i32 part(begin, end, error, failed, number, captured...)      the iterations from begin to end
     i32 run(closure, begin, end, error, failed, number)           reads what is captured and calls `part`
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 WORK = 4_000.0  # the least that is worth a thread that is awake, in the unit of parallel_cost: some microseconds
 ROUSE = 20 * WORK  # the least that is worth to wake a thread
+PIECE = 10 * WORK  # the least that is worth to be dealt out by itself
 UNIT = 256  # iterations: a part of a small loop begins where vectors and cache lines do
 FEW = 96  # iterations that are enough work for a thread: where it takes more than these, it is given UNIT of them
 UNROLLED = 128  # iterations that loops inside may have for LLVM to unroll them and vectorize what is around
@@ -57,7 +58,7 @@ def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
     ):
         return False
     asked = _asked_grain(stmt)
-    cost = body_cost(g, stmt) if asked is None else 1.0
+    cost = body_cost(g, stmt)
     grain = _iterations(g, cost, WORK) if asked is None else asked
     unit = _unit(g, stmt, grain)
     if isinstance(grain, int):
@@ -67,7 +68,8 @@ def loop(g: Codegen, stmt: For, step: int | None, count: int | None) -> bool:
     if needs_order(stmt, g.func):
         return False
     rouse = _iterations(g, cost, ROUSE) if asked is None else 0
-    _Part(g, stmt, step).write(str(grain), unit, str(rouse), count)
+    piece = _iterations(g, cost, PIECE)
+    _Part(g, stmt, step).write((str(grain), str(unit), str(rouse), str(piece)), unit, count)
     return True
 
 
@@ -199,8 +201,8 @@ class _Part:
             limit = Limit(base, size, limit.owner)
         return Place(data, dims, strides, offset, at.align, at.root, limit)
 
-    def write(self, grain: str, unit: int, rouse: str, count: int | None) -> None:
-        """The functions, and the call; `grain`, `unit` and `rouse` are those of the pool."""
+    def write(self, sizes: Sequence[str], unit: int, count: int | None) -> None:
+        """The functions, and the call; `sizes` are the grain, the unit and so on that the pool asks for."""
         g, b, state = self.g, self.g.b, self.g.state
         start = g.wide(self.stmt.start)
         number = str(count) if count is not None else self.count(start)
@@ -221,8 +223,8 @@ class _Part:
             where = b.op(f"getelementptr inbounds i64, ptr {closure}, i64 {slot}")
             b.do(f"store {value.kind} {value.outer}, ptr {where}, align 8")
         g.state.externs.setdefault(PARALLEL, None)
-        pool = b.module.declare(PARALLEL, "i32", ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"])
-        args = [("ptr", run), ("ptr", closure), ("i64", number), ("i64", grain), ("i64", str(unit)), ("i64", rouse)]
+        pool = b.module.declare(PARALLEL, "i32", ["ptr", "ptr", *["i64"] * (1 + len(sizes)), "ptr"])
+        args = [("ptr", run), ("ptr", closure), *(("i64", size) for size in (number, *sizes))]
         status = b.call("i32", pool, [*args, ("ptr", "%error")])
         if fails:
             g.passes(status)

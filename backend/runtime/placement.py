@@ -9,16 +9,13 @@ wherever it could before.
 The same happens to a caller that sleeps until a worker is done, and wakes where that runs. Where there are more threads
 than processors (they do not spin then), all this is left to the scheduler.
 
-A processor may have been taken by somebody else since: so a caller that is tired of waiting lets those go who have not
-begun, and the scheduler finds another for them.
-
-Two may still get one processor, and who looks for work there would keep it from the one that is waited for. So who
-looks on while nobody works, for longer than a thread takes to wake, goes to sleep, and is placed anew.
+A processor may have been taken by somebody else since. Nobody waits for a worker that has not begun: others do what
+was its part.
 
 `rest` is called by a worker that goes to sleep, `here` by one that begins a part, `survey` and `place` by the caller
-that is about to wake one, `free` by it when it is about to sleep itself, `roam` by a worker that has woken, `starved`
-by who looks on; `await` by a caller that goes to sleep, `seat` by the worker that is about to wake it, `go_on` by the
-caller that has woken. But for `here` and `starved` they run only for threads that sleep.
+that is about to wake one, `roam` by a worker that has woken; `await` by a caller that goes to sleep, `seat` by the
+worker that is about to wake it, `go_on` by the caller that has woken. But for `here` they run only for threads that
+sleep.
 """
 
 from __future__ import annotations
@@ -108,8 +105,8 @@ none:
 
 ; a worker goes to sleep: who and where it is
 define internal void @rest(ptr %box) nounwind {{
-  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
-  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 14
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 15
   %thread = call i64 (i64, ...) @syscall(i64 {gettid})
   %thread.narrow = trunc i64 %thread to i32
   store i32 %thread.narrow, ptr %thread.field, align 4
@@ -120,7 +117,7 @@ define internal void @rest(ptr %box) nounwind {{
 
 ; where a worker is that begins its part
 define internal void @here(ptr %box) nounwind {{
-  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 15
   %processor = call i32 @sched_getcpu()
   store atomic i32 %processor, ptr %processor.field monotonic, align 4
   ret void
@@ -138,7 +135,7 @@ begin:
   call void @add(ptr @taken, i32 %own)
   br label %look
 look:
-  %at = phi i32 [0, %begin], [%next, %on]
+  %at = phi i32 [1, %begin], [%next, %on]
   %wide = zext i32 %at to i64
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
   %given = load atomic i32, ptr %box monotonic, align 4
@@ -146,20 +143,20 @@ look:
   %asleep = icmp ne i32 %sleeps, 0
   br i1 %asleep, label %on, label %mark
 mark:
-  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 15
   %processor = load atomic i32, ptr %processor.field monotonic, align 4
   call void @add(ptr @taken, i32 %processor)
   br label %on
 on:
   %next = add i32 %at, 1
-  %over = icmp uge i32 %next, %others
+  %over = icmp ugt i32 %next, %others
   br i1 %over, label %done, label %look
 done:
   ret void
 }}
 
-; let the worker `at`, which sleeps, wake on its processor if nobody else has that, or else on the next that is free;
-; anywhere where none is
+; let the worker of the part `at`, which sleeps, wake on its processor if nobody else has that, or else on the next that
+; is free; anywhere where none is
 define internal void @place(i64 %at) noinline nounwind {{
 entry:
   %spins = load atomic i32, ptr @tirscript_spins monotonic, align 4
@@ -168,9 +165,9 @@ entry:
 begin:
   %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %at
   %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at
-  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
-  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
-  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
+  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 14
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 15
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 16
   %thread = load i32, ptr %thread.field, align 4
   %last = load atomic i32, ptr %processor.field monotonic, align 4
   %status = call i32 @sched_getaffinity(i32 %thread, i64 128, ptr %mask)
@@ -187,65 +184,11 @@ done:
   ret void
 }}
 
-; those of the first `others` workers who were placed and have not begun may run where they could before
-define internal void @free(i32 %others) noinline nounwind {{
-entry:
-  br label %look
-look:
-  %at = phi i32 [0, %entry], [%next, %on]
-  %wide = zext i32 %at to i64
-  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
-  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
-  %placed = load atomic i32, ptr %placed.field monotonic, align 4
-  %held = icmp ne i32 %placed, 0
-  br i1 %held, label %let, label %on
-let:
-  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %wide
-  %thread.field = getelementptr inbounds %box, ptr %box, i64 0, i32 10
-  %thread = load i32, ptr %thread.field, align 4
-  call i32 @sched_setaffinity(i32 %thread, i64 128, ptr %mask)
-  br label %on
-on:
-  %next = add i32 %at, 1
-  %over = icmp uge i32 %next, %others
-  br i1 %over, label %done, label %look
-done:
-  ret void
-}}
-
-; whether nobody works for a loop: a worker has not begun, or the caller has not seen that all is done
-define internal i1 @starved() noinline nounwind {{
-entry:
-  %have = load atomic i32, ptr @workers monotonic, align 4
-  %computing = load atomic i32, ptr @computing monotonic, align 4
-  br label %look
-look:
-  %at = phi i32 [0, %entry], [%next, %read]
-  %working = phi i32 [%computing, %entry], [%working.next, %read]
-  %over = icmp uge i32 %at, %have
-  br i1 %over, label %done, label %read
-read:
-  %wide = zext i32 %at to i64
-  %box = getelementptr inbounds [{most} x %box], ptr @boxes, i64 0, i64 %wide
-  %done.field = getelementptr inbounds %box, ptr %box, i64 0, i32 7
-  %begun.field = getelementptr inbounds %box, ptr %box, i64 0, i32 13
-  %begun = load atomic i32, ptr %begun.field monotonic, align 4
-  %done.word = load atomic i32, ptr %done.field monotonic, align 4
-  %finished = and i32 %done.word, -2
-  %left = sub i32 %begun, %finished
-  %working.next = or i32 %working, %left
-  %next = add i32 %at, 1
-  br label %look
-done:
-  %nobody = icmp eq i32 %working, 0
-  ret i1 %nobody
-}}
-
 ; a worker that has woken may run where it could before it was placed
 define internal void @roam(ptr %box, i32 %part) nounwind {{
 entry:
-  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 12
-  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 11
+  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 16
+  %processor.field = getelementptr inbounds %box, ptr %box, i64 0, i32 15
   %processor = call i32 @sched_getcpu()
   store atomic i32 %processor, ptr %processor.field monotonic, align 4
   %placed = load atomic i32, ptr %placed.field monotonic, align 4
@@ -253,9 +196,8 @@ entry:
   br i1 %held, label %free, label %done
 free:
   store atomic i32 0, ptr %placed.field monotonic, align 4
-  %at = sub i32 %part, 1
-  %at.wide = zext i32 %at to i64
-  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at.wide
+  %at = zext i32 %part to i64
+  %mask = getelementptr inbounds [{most} x [128 x i8]], ptr @masks, i64 0, i64 %at
   call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
   br label %done
 done:
@@ -340,14 +282,6 @@ define internal void @here(ptr %box) nounwind {
 
 define internal void @survey(i32 %others) nounwind {
   ret void
-}
-
-define internal void @free(i32 %others) nounwind {
-  ret void
-}
-
-define internal i1 @starved() nounwind {
-  ret i1 false
 }
 
 define internal void @place(i64 %at) nounwind {
