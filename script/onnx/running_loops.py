@@ -1,13 +1,17 @@
-"""`Loop` whose number of rounds is known when the model runs: a function that calls itself for the next round."""
+"""Rounds whose number is known when the model runs: a function that does half of them, then the other half, by calling
+itself. So calls are as deep as the logarithm of the number, and what rounds gather is of a size known before them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import BOOL, INT64
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Var
+from tirscript.ir.expr import Expr, Var
 from tirscript.ir.graph import (
     FunctionCall,
     FunctionRef,
@@ -17,13 +21,16 @@ from tirscript.ir.graph import (
     GraphFunc,
     GraphIf,
     GraphVar,
+    PrimType,
+    PrimValue,
+    ShapeExpr,
     TensorType,
     TupleExpr,
     TupleItem,
+    TupleType,
     plain_dimensions,
 )
 from tirscript.ir.graph_ops import dims
-from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import Stmt
 
@@ -36,72 +43,250 @@ if TYPE_CHECKING:
 _SCALAR = TensorType((), INT64)
 _FLAG = TensorType((), BOOL)
 _ALWAYS = 2**63 - 1
+TRUE = GraphConst(constant(True, BOOL))
+
+
+class Round(Struct, frozen=True, eq=False):
+    """What one round gives: whether there is another one, what is carried to it, and what is gathered."""
+
+    going: GraphExpr
+    carried: list[GraphExpr]
+    gathered: list[GraphExpr]
+
+
+class RunningRounds:
+    """The rounds of a graph inside a node. `read` sets its inputs and reads it, once."""
+
+    def __init__(
+        self,
+        importer: Importer,
+        node: Node,
+        names: Sequence[str],
+        read: Callable[[GraphVar, list[GraphVar]], Round],
+    ) -> None:
+        self.importer, self.node = importer, node
+        self.graph = node.attrs["body"].g
+        self.starts = [importer.tensor(name) for name in names]
+        self.kinds = [node.type(one) for one in self.starts]
+        words = (("number", _SCALAR), ("left", _SCALAR), ("going", _FLAG))
+        self.number, self.left, self.going = (GraphVar(importer.name(word), kind) for word, kind in words)
+        self.carried = [GraphVar(importer.name(name), kind) for name, kind in zip(names, self.kinds, strict=True)]
+
+        def one_round() -> list[GraphExpr]:
+            importer.rounds.append(self.number)
+            found = read(self.number, self.carried)
+            importer.rounds.pop()
+            self.check(names, found)
+            following = importer.op("add", self.number, _whole(1), name="number")
+            return [following, self.flag(found.going), *found.carried, *found.gathered]
+
+        self.body, self.results = isolated(importer, self.graph, one_round)
+        self.pieces = [node.type(one) for one in self.results[2 + len(names) :]]
+        self.check_pieces()
+
+    def check(self, names: Sequence[str], found: Round) -> None:
+        """Refuse a condition of another type, and what is carried that is not of one type in all rounds."""
+        if self.node.dtype(found.going) is not BOOL:
+            raise self.node.wrong(f"its condition is {self.node.dtype(found.going)}, not bool")
+        for name, kind, var, one in zip(names, self.kinds, self.carried, found.carried, strict=True):
+            if not structural_equal(self.node.type(one), kind):
+                shapes = [dims.text(self.node.shape(value)) for value in (var, one)]
+                message = f"`{name}` is {kind.dtype} {shapes[0]} at first, and {shapes[1]} behind a round"
+                raise self.node.wrong(f"{message}, and the number of rounds is not known")
+
+    def check_pieces(self) -> None:
+        """Refuse what is gathered where each round may give another shape."""
+        inside = {one for stmt in self.body for one in definitions(stmt) if type(one) is Var}
+        for kind in self.pieces:
+            if kind.shape is None or any(one in inside for dim in kind.shape for one in walk(dim)):
+                raise self.node.wrong("it gathers tensors whose shape each round computes")
+
+    def flag(self, going: GraphExpr) -> GraphExpr:
+        return self.node.op("reshape", going, ()) if self.node.shape(going) else going
+
+    def endless(self) -> bool:
+        """Whether no round ends the others."""
+        return is_true(self.results[1])
+
+    def run(self, left: GraphExpr, going: GraphExpr, size: Sequence[Expr] = ()) -> list[GraphExpr]:
+        """At most so many rounds: how many were done, whether there would be another one, what is carried, and what is
+        gathered where their number, which is `left` then, is told as a dimension.
+        """
+        return _Function(self, bool(size)).call((_whole(0), left, going, *self.starts), size)
+
+
+class _Function:
+    """The function of some rounds, which gives what they carry, and with `gathers` what they gather."""
+
+    def __init__(self, rounds: RunningRounds, gathers: bool) -> None:
+        self.rounds, self.importer = rounds, rounds.importer
+        self.word = self.importer.name("loop")
+        self.pieces = rounds.pieces if gathers else []
+        self.results = rounds.results if gathers else rounds.results[: 2 + len(rounds.carried)]
+        self.own = [rounds.number, rounds.left, rounds.going, *rounds.carried]
+        self.size: tuple[Expr, ...] = (Var(self.importer.name("size"), INT64),) if gathers else ()
+        captured = self._captured()
+        params = [*self.own, *map(_parameter, self.size), *captured]
+        lost = self._lost(params)
+        self.captured = [*captured, *map(PrimValue, lost)]
+        body, value = self._block(self._rounds)
+        params += map(_parameter, lost)
+        made = GraphFunc(self.word, tuple(params), body, value, private=True, check_well_formed=False)
+        self.importer.functions.append(_apart(made))
+
+    def _captured(self) -> list[GraphVar]:
+        """The variables from around a loop that its rounds use."""
+        body = self.rounds.body
+        own = {*self.own, *(one for stmt in body for one in definitions(stmt) if type(one) is GraphVar)}
+        used = (one for part in (*body, *self.results) for one in walk(part) if type(one) is GraphVar)
+        return [one for one in dict.fromkeys(used) if one not in own]
+
+    def _lost(self, params: Sequence[GraphVar]) -> list[Var]:
+        """The dimensions from around a loop that no parameter has by itself."""
+        told = {*plain_dimensions(tuple(param.type for param in params))}
+        told |= {one for stmt in self.rounds.body for one in definitions(stmt) if type(one) is Var}
+        parts = (*self.rounds.body, *self.results, *params, *(kind for kind in self.pieces))
+        inner = [one for part in parts for one in walk(part)]
+        inner += [one for var in inner if type(var) is GraphVar for one in walk(var.type)]
+        return [one for one in dict.fromkeys(one for one in inner if type(one) is Var) if one not in told]
+
+    def _type(self, size: tuple[Expr, ...]) -> TupleType:
+        gathered = (TensorType((*size, *(kind.shape or ())), kind.dtype) for kind in self.pieces)
+        return TupleType((_SCALAR, _FLAG, *self.rounds.kinds, *gathered))
+
+    def call(self, given: Sequence[GraphExpr], size: Sequence[Expr]) -> list[GraphExpr]:
+        """A call for so many rounds, and what it gives."""
+        value = GraphVar(self.importer.name("found"), kind := self._type(tuple(size)))
+        args = (*given, *map(PrimValue, size), *self.captured)
+        self.importer.body.append(GraphBind(value, FunctionCall(FunctionRef(self.word), args)))
+        names = ("number", "going", *(one.name for one in self.rounds.carried), *("gathered" for one in self.pieces))
+        return [self.importer.emit(TupleItem(value, at), name) for at, name in zip(range(len(kind.fields)), names)]
+
+    def _block(self, make: Callable[[], GraphExpr]) -> tuple[tuple[Stmt, ...], GraphExpr]:
+        """Statements of their own, and a value."""
+        outside, self.importer.body = self.importer.body, []
+        value = make()
+        body, self.importer.body = self.importer.body, outside
+        return flows(body, value.fields if type(value) is TupleExpr else [value]), value
+
+    def _choice(self, condition: GraphExpr, *sides: Callable[[], GraphExpr]) -> GraphExpr:
+        """What one of two sides gives, as long as the loop goes on."""
+        condition = self.importer.op("logical_and", condition, self.rounds.going)
+        (then, first), (other, second) = map(self._block, sides)
+        var = GraphVar(self.importer.name("found"), self._type(self.size))
+        self.importer.body.append(GraphIf(var, condition, then, first, other, second))
+        return var
+
+    def _rounds(self) -> GraphExpr:
+        several = self.importer.op("less", _whole(1), self.rounds.left)
+        return self._choice(several, self._halves, self._at_most_one)
+
+    def _at_most_one(self) -> GraphExpr:
+        return self._choice(self.importer.op("equal", self.rounds.left, _whole(1)), self._one, self._none)
+
+    def _halves(self) -> GraphExpr:
+        op = self.importer.op
+        number, left, going, *carried = self.own
+        half = op("floor_divide", left, _whole(2), name="half")
+        sizes = [dims.floordiv(one, dims.dim(2)) for one in self.size]
+        first = self.call((number, half, going, *carried), sizes)
+        count = 2 + len(carried)
+        rest = op("subtract", left, half, name="rest")
+        sizes = [dims.sub(one, part) for one, part in zip(self.size, sizes, strict=True)]
+        second = self.call((first[0], rest, *first[1:count]), sizes)
+        joined = (op("concat", pair, 0) for pair in zip(first[count:], second[count:], strict=True))
+        return TupleExpr((*second[:count], *joined))
+
+    def _one(self) -> GraphExpr:
+        self.importer.body += self.rounds.body
+        count = 2 + len(self.rounds.carried)
+        pieces = (self._line(one, kind) for one, kind in zip(self.results[count:], self.pieces, strict=True))
+        return TupleExpr((*self.results[:count], *pieces))
+
+    def _line(self, piece: GraphExpr, kind: TensorType) -> GraphExpr:
+        """What one round gathers, as a part of one line."""
+        shape = kind.shape or ()
+        line = self.importer.op("reshape", piece, ShapeExpr((dims.ONE, *shape)))
+        return self.importer.op("broadcast_to", line, ShapeExpr((*self.size, *shape)))  # the number of lines is one
+
+    def _none(self) -> GraphExpr:
+        number, _, going, *carried = self.own
+        op, size = self.importer.op, self.size
+        nothing = (op("zeros", ShapeExpr((*size, *(kind.shape or ()))), str(kind.dtype)) for kind in self.pieces)
+        return TupleExpr((number, going, *carried, *nothing))
+
+
+def _whole(number: int) -> GraphExpr:
+    return GraphConst(constant(number, INT64))
+
+
+def _parameter(var: Expr) -> GraphVar:
+    """The parameter that tells a dimension."""
+    assert type(var) is Var
+    return GraphVar(var.name, PrimType(INT64, var))
+
+
+def _apart(func: GraphFunc) -> GraphFunc:
+    """The function with parameters and dimensions of its own, which those around it share."""
+    told = plain_dimensions(tuple(param.type for param in func.params))
+    sizes: dict[Any, Any] = {var: Var(var.name, var.dtype) for var in told}
+    fresh = dict(sizes)
+    for one in dict.fromkeys(node for node in walk(func) if type(node) is GraphVar):
+        fresh[one] = one.replace(type=substitute(one.type, sizes))
+    made: GraphFunc = substitute(func, fresh)
+    return made
 
 
 def running_loop(importer: Importer, node: Node) -> None:
-    """`while i < limit and going: going, carried = body(i, carried)`, as a function that calls itself.
+    """`while i < limit and going: going, carried, piece = body(i, carried)`, where `limit` or `going` is not known.
 
-    What is carried keeps its shape and dtype, and nothing is gathered, as the number of gathered parts has no bound.
+    What is carried keeps its shape and dtype. Where the rounds decide how many there are, and gather, they are done
+    twice: counted, then gathered.
     """
     names = list(node.proto.input)[2:]
-    if len(node.proto.output) > len(names):
-        message = f"it gathers `{node.proto.output[len(names)]}`, and the number of its rounds is not known"
-        raise node.wrong(f"{message} before the model runs")
     graph = node.attrs["body"].g
-    if len(graph.input) < 2 + len(names) or len(graph.output) < 1 + len(names):
+    gathered = max(len(node.proto.output) - len(names), 0)
+    if len(graph.input) < 2 + len(names) or len(graph.output) < 1 + len(names) + gathered:
         raise node.wrong(f"the graph in it does not take and give the {len(names)} tensors that are carried")
-    limit = _scalar(node, 0, INT64) if node.has(0) else GraphConst(constant(_ALWAYS, INT64))
-    going = _scalar(node, 1, BOOL) if node.has(1) else GraphConst(constant(True, BOOL))
-    starts = [importer.tensor(name) for name in names]
-    kinds = [node.type(one) for one in starts]
-    words = (("round", _SCALAR), ("going", _FLAG), ("limit", _SCALAR))
-    own = [GraphVar(importer.name(word), kind) for word, kind in words]
-    carried = [GraphVar(importer.name(name), kind) for name, kind in zip(names, kinds, strict=True)]
+    limit = _scalar(node, 0, INT64) if node.has(0) else _whole(_ALWAYS)
+    going = _scalar(node, 1, BOOL) if node.has(1) else TRUE
 
-    def one_round() -> list[GraphExpr]:
-        importer.values[graph.input[0].name] = own[0]
-        importer.values[graph.input[1].name] = GraphConst(constant(True, BOOL))
+    def read(number: GraphVar, carried: list[GraphVar]) -> Round:
+        import numpy as np
+
+        importer.values[graph.input[0].name] = number
+        importer.keep(graph.input[1].name, np.asarray(True))
         for info, var in zip(graph.input[2:], carried, strict=False):
             importer.values[info.name] = var
-        importer.rounds.append(own[0])
         importer.nodes(graph.node)
-        importer.rounds.pop()
-        found = [importer.tensor(one.name) for one in graph.output[: 1 + len(names)]]
-        if node.dtype(found[0]) is not BOOL:
-            raise node.wrong(f"its condition is {node.dtype(found[0])}, not bool")
-        for name, kind, var, one in zip(names, kinds, carried, found[1:], strict=True):
-            if not structural_equal(node.type(one), kind):
-                shapes = f"{dims.text(node.shape(var))} at first, and {dims.text(node.shape(one))} behind a round"
-                raise node.wrong(f"`{name}` is {kind.dtype} {shapes}, and the number of rounds is not known", None)
-        following = importer.op("add", own[0], GraphConst(constant(1, INT64)), name="round")
-        flag = found[0] if not node.shape(found[0]) else importer.op("reshape", found[0], (), name="going")
-        return [following, flag, *found[1:]]
+        flag, *found = [importer.tensor(one.name) for one in graph.output[: 1 + len(names) + gathered]]
+        return Round(flag, found[: len(names)], found[len(names) :])
 
-    body, following = isolated(importer, graph, one_round)
-    more = _captured(body, following, {*own, *carried})
-    given = (*following[:2], own[2], *following[2:], *more)
-    word = importer.name("loop")
-    result: Any = kinds[0] if len(kinds) == 1 else type_of(TupleExpr(tuple(carried)))
-    again = GraphVar(importer.name("again"), result)
-    call = GraphBind(again, FunctionCall(FunctionRef(word), given))
-    then = (*flows(body, [one for one in given if one not in (*own, *carried, *more)]), call)
-    outside, importer.body = importer.body, []
-    within = importer.op("less", own[0], own[2], name="within")
-    condition = importer.op("logical_and", within, own[1], name="going")
-    head, importer.body = importer.body, outside
-    last: GraphExpr = carried[0] if len(kinds) == 1 else TupleExpr(tuple(carried))
-    found = GraphVar(importer.name("found"), result)
-    branch = GraphIf(found, condition, then, again, (), last)
-    params = (*own, *carried, *more)
-    made = GraphFunc(word, params, (*head, branch), found, result, private=True, check_well_formed=False)
-    importer.functions.append(_apart(made, node))
-    first = GraphConst(constant(0, INT64))
-    value = GraphVar(importer.name(node.output), result)
-    importer.body.append(GraphBind(value, FunctionCall(FunctionRef(word), (first, going, limit, *starts, *more))))
-    for at, name in enumerate(node.proto.output):
+    rounds = RunningRounds(importer, node, names, read)
+    if not gathered:
+        give(node, rounds.run(limit, going)[2:])
+        return
+    if not (node.has(0) and is_true(going) and rounds.endless()):
+        limit = rounds.run(limit, going)[0]
+        size = node.computed(limit, "the number of its rounds")
+    elif (known := node.single(0)) is not None:
+        size = (dims.maximum(known, dims.dim(0)),)
+    else:
+        limit = importer.op("maximum", limit, _whole(0))
+        size = node.computed(limit, "the number of its rounds")
+    give(node, rounds.run(limit, TRUE, size)[2:])
+
+
+def give(node: Node, found: Sequence[GraphExpr]) -> None:
+    """Tensors as the outputs of a node, in their order."""
+    for name, value in zip(node.proto.output, found, strict=False):
         if name:
-            importer.take(name, ())
-            importer.values[name] = value if len(kinds) == 1 else importer.emit(TupleItem(value, at), name)
+            node.importer.take(name, ())
+            node.importer.values[name] = value
+
+
+def is_true(flag: GraphExpr) -> bool:
+    return type(flag) is GraphConst and bool(flag.data.array.all())
 
 
 def _scalar(node: Node, at: int, kind: Any) -> GraphExpr:
@@ -111,26 +296,4 @@ def _scalar(node: Node, at: int, kind: Any) -> GraphExpr:
     return node.op("reshape", found, ()) if node.shape(found) else found
 
 
-def _captured(body: list[Stmt], values: list[GraphExpr], known: set[GraphVar]) -> list[GraphVar]:
-    """The variables from around a loop that its rounds use."""
-    own = known | {one for stmt in body for one in definitions(stmt) if type(one) is GraphVar}
-    used = (one for part in (*body, *values) for one in walk(part) if type(one) is GraphVar)
-    return [one for one in dict.fromkeys(used) if one not in own]
-
-
-def _apart(func: GraphFunc, node: Node) -> GraphFunc:
-    """The function with parameters and dimensions of its own, which those around it share."""
-    told = plain_dimensions(tuple(param.type for param in func.params))
-    inside = {one for one in definitions(func.body) if type(one) is Var}
-    lost = next((one for one in walk(func) if type(one) is Var and one not in told and one not in inside), None)
-    if lost is not None:
-        raise node.wrong(f"no tensor that it takes has the dimension `{lost.name}` by itself")
-    sizes: dict[Any, Any] = {var: Var(var.name, var.dtype) for var in told}
-    fresh = dict(sizes)
-    for one in dict.fromkeys(node for node in walk(func) if type(node) is GraphVar):
-        fresh[one] = one.replace(type=substitute(one.type, sizes))
-    made: GraphFunc = substitute(func, fresh)
-    return made
-
-
-__all__ = ["running_loop"]
+__all__ = ["TRUE", "Round", "RunningRounds", "give", "is_true", "running_loop"]
