@@ -23,6 +23,7 @@ def nodes_of(model: Any, known: Collection[str]) -> Iterable[Any]:
     thin = _thin(model)
     if thin.functions:
         _check_size(thin)
+        _in_one_version(thin)
         thin = _inlined(thin, None)
     for _ in range(DEEPEST):
         unknown = _unknown(thin.graph, known, set())
@@ -88,13 +89,38 @@ def _thin(model: Any) -> Any:
     return thin
 
 
+def _in_one_version(model: Any) -> None:
+    """Let functions be of the versions of the model where their operators are the same in both: others are converted by
+    onnx, for which it needs types that it does not find everywhere."""
+    from onnx import defs
+
+    versions = {one.domain: one.version for one in model.opset_import}
+
+    def same(nodes: Iterable[Any], domain: str, old: int) -> bool:
+        inner = (one.g.node for node in nodes for one in node.attribute if one.HasField("g"))
+        kinds = {node.op_type for node in nodes if node.domain == domain}
+        since = (
+            {defs.get_schema(kind, version, domain).since_version for version in (old, versions[domain])}
+            for kind in kinds
+            if defs.has(kind, old, domain) and defs.has(kind, versions[domain], domain)
+        )
+        return all(len(one) == 1 for one in since) and all(same(graph, domain, old) for graph in inner)
+
+    for function in model.functions:
+        for used in function.opset_import:
+            version = versions.get(used.domain, used.version)
+            if version != used.version and same(function.node, used.domain, used.version):
+                used.version = version
+
+
 def _inlined(model: Any, operators: set[tuple[str, str]] | None) -> Any | None:
     """The model with its own functions written out, or those that define operators; None where that cannot be done."""
     from onnx import inliner, shape_inference
 
     try:
         if operators is None:
-            return inliner.inline_local_functions(model)
+            found = inliner.inline_local_functions(model)
+            return inliner.inline_local_functions(found, convert_version=True) if found.functions else found
         _with_defaults(model.graph, operators, {one.domain: one.version for one in model.opset_import})
         # what a function is made of may depend on the types of its arguments
         typed = shape_inference.infer_shapes(model)

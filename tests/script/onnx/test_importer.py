@@ -352,6 +352,42 @@ def test_functions_of_the_model_are_written_out() -> None:
     np.testing.assert_allclose(tirscript.interpret(tirscript.from_onnx(given), x), once * once + once)
 
 
+def softmax(x: Any) -> Any:
+    """As before version 13: along all axes from the first on."""
+    flat = np.exp(x.reshape(len(x), -1))
+    return (flat / flat.sum(1, keepdims=True)).reshape(x.shape)
+
+
+@pytest.mark.parametrize(
+    ("op", "version", "attrs", "wanted"),
+    [
+        ("Sub", 16, {}, lambda x: x - 2),
+        ("Tanh", 12, {}, np.tanh),
+        ("ReduceSum", 12, {"axes": [1], "keepdims": 0}, lambda x: x.sum(1)),
+        ("Softmax", 12, {"axis": 1}, softmax),
+    ],
+)
+def test_functions_of_other_versions_than_the_model(op: str, version: int, attrs: dict[str, Any], wanted: Any) -> None:
+    """What is the same operator in both is taken as it is, though no type is known in a function; else it is converted.
+
+    onnxruntime reads it as one of the model's version.
+    """
+    two = ["a", "k"] if op == "Sub" else ["a"]
+    inner = helper.make_function(
+        "my", "Inner", two, ["b"], [helper.make_node(op, two, ["b"], **attrs)], [helper.make_opsetid("", version)]
+    )
+    body = [helper.make_node("Inner", two, ["b"], domain="my")]
+    if op == "Sub":
+        body.insert(0, helper.make_node("Constant", [], ["k"], value_float=2.0))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    outer = helper.make_function("my", "Outer", ["a"], ["b"], body, opsets)
+    given = model([helper.make_node("Outer", ["x"], ["y"], domain="my")], {"x": (F, [2, 3, 4])}, ["y"], {})
+    given.functions.extend([inner, outer])
+    given.opset_import.append(opsets[1])
+    x = np.arange(24, dtype="float32").reshape(2, 3, 4) / 8
+    np.testing.assert_allclose(tirscript.interpret(tirscript.from_onnx(given), x), wanted(x), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("op", "given", "attrs"),
     [
