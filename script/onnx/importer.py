@@ -41,6 +41,7 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
 from .branches import branch, flows
+from .coupling_kernel import Coupling
 from .forest_kernel import Forest
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
@@ -141,7 +142,7 @@ class Importer:
         self.long: list[tuple[Expr, Var]] = []  # dimensions that are computed at length, and their names
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
-        self.layers: dict[Layer | Forest, str] = {}
+        self.layers: dict[Layer | Forest | Coupling, str] = {}
         self.functions: list[PrimFunc | GraphFunc] = []
         self.rounds: list[GraphVar] = []  # the numbers of the rounds of the running loops around a node
         self.drawn: Counter[str] = Counter()  # how often random numbers were drawn from a seed
@@ -402,8 +403,8 @@ class Importer:
         self.body.append(MatchCast(var, value, kind))
         return var
 
-    def function(self, layer: Layer | Forest) -> str:
-        """The tensor function of a recurrent layer or of trees, by its name."""
+    def function(self, layer: Layer | Forest | Coupling) -> str:
+        """The tensor function of a recurrent layer, of trees or of pairs of classes, by its name."""
         if layer not in self.layers:
             kind = layer.kind.lower()
             others = sum(one.kind == layer.kind for one in self.layers)

@@ -6,12 +6,35 @@ import math
 from collections import Counter
 from typing import Any
 
-from tirscript.ir.dtype import INT64, dtype
+from tirscript.ir.dtype import FLOAT32, INT64, dtype
 from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node
 from .learning import columns_of, learning_op, numbers, vector
+
+
+@learning_op("ZipMap")
+def zip_map(node: Node) -> GraphExpr:
+    """The columns as they are, of which the operator makes dictionaries by the labels of classes, a row each."""
+    x = node.tensor(0)
+    labels = node.attr("classlabels_int64s", []) or node.attr("classlabels_strings", [])
+    count, columns = len(labels), columns_of(node, x)
+    if columns not in (None, count):
+        raise node.wrong(f"it has {count} labels, and its input {columns} columns")
+    return x
+
+
+@learning_op("FeatureVectorizer")
+def feature_vectorizer(node: Node) -> GraphExpr:
+    """The columns of all inputs beside each other."""
+    columns = [dims.number(node.shape(one, 2)[1]) for one in node.tensors()]
+    said = node.listed("inputdimensions", len(columns))
+    for have, wanted in zip(columns, said, strict=True):
+        if have not in (None, wanted):
+            raise node.wrong(f"an input has {have} columns, not {wanted}", "as many as it says are supported")
+    parts = [one if node.dtype(one) is FLOAT32 else node.op("astype", one, "float32") for one in node.tensors()]
+    return node.last("concat", parts, axis=1)
 
 
 @learning_op("ArrayFeatureExtractor")
@@ -91,4 +114,11 @@ def _listed(node: Node, what: str) -> list[Any]:
     raise node.wrong(f"its {what} are no numbers", f"`{what}_int64s` and `{what}_floats` are supported")
 
 
-__all__ = ["array_feature_extractor", "imputer", "label_encoder", "one_hot_encoder"]
+__all__ = [
+    "array_feature_extractor",
+    "feature_vectorizer",
+    "imputer",
+    "label_encoder",
+    "one_hot_encoder",
+    "zip_map",
+]

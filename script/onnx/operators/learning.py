@@ -29,8 +29,8 @@ def floats(node: Node) -> GraphExpr:
     return x if node.dtype(x) is _FLOAT else node.op("astype", x, "float32")
 
 
-def numbers(values: Sequence[Any], kind: str = "float32") -> GraphExpr:
-    """Numbers of an attribute as a tensor."""
+def numbers(values: Any, kind: str = "float32") -> GraphExpr:
+    """Numbers of an attribute, or an array of them, as a tensor."""
     import numpy as np
 
     return GraphConst(constant(np.asarray(values, kind)))
@@ -158,48 +158,6 @@ def _products(node: Node, targets: int) -> tuple[GraphExpr, GraphExpr]:
     if len(intercepts) != targets:
         raise node.wrong(f"its attribute `intercepts` has {len(intercepts)} numbers, not {targets}")
     return node.op("matmul", x, weights), numbers(intercepts)
-
-
-@learning_op("SVMRegressor")
-def svm_regressor(node: Node) -> GraphExpr:
-    """What the kernels of a row with the support vectors add up to."""
-    import numpy as np
-
-    x, count = floats(node), int(node.attr("n_supports", 0))
-    after, kind = str(node.attr("post_transform", "NONE")), str(node.attr("kernel_type", "LINEAR"))
-    if after != "NONE" or int(node.attr("one_class", 0)):
-        raise node.wrong("what becomes of its results is not supported", "sums as they are, with `NONE`, are")
-    given = np.asarray(node.attr("support_vectors", []), np.float32)
-    weights, rho = node.attr("coefficients", []), node.attr("rho", [])
-    columns = dims.number(node.shape(x, 2)[1])
-    if count < 1 or given.size % count or columns not in (None, given.size // count):
-        raise node.wrong(f"its {given.size} numbers are not {count} support vectors of the columns of its input")
-    if len(weights) != count or len(rho) != 1:
-        raise node.wrong(f"it has {len(weights)} coefficients and {len(rho)} numbers `rho`, not {count} and 1")
-    near = _kernel(node, x, given.reshape(count, -1), kind)
-    column = node.op("reshape", numbers(weights), (count, 1))
-    return node.last("add", node.op("matmul", near, column), numbers(rho))
-
-
-def _kernel(node: Node, x: GraphExpr, vectors: Any, kind: str) -> GraphExpr:
-    """How near each row is to each vector."""
-    import numpy as np
-
-    gamma, shift, degree = (*node.attr("kernel_params", []), 0.0, 0.0, 0.0)[:3]
-    if kind == "RBF":
-        apart = node.op("subtract", node.op("expand_dims", x, [1]), GraphConst(constant(vectors)))
-        squares = node.op("sum", node.op("multiply", apart, apart), axis=[-1])
-        return node.op("exp", node.op("multiply", squares, node.constant(-gamma, _FLOAT)))
-    found = node.op("matmul", x, GraphConst(constant(np.ascontiguousarray(vectors.T))))
-    if kind == "LINEAR":
-        return found
-    found = node.op("multiply", found, node.constant(gamma, _FLOAT))
-    found = node.op("add", found, node.constant(shift, _FLOAT))
-    if kind == "SIGMOID":
-        return node.op("tanh", found)
-    if kind == "POLY":
-        return node.op("power", found, node.constant(degree, _FLOAT))
-    raise node.wrong(f"the kernel {kind} is not supported", "one of LINEAR, POLY, RBF, SIGMOID is")
 
 
 def labels_of(node: Node, name: str) -> list[int]:

@@ -22,6 +22,24 @@ SCORES = {
     "intercepts": [0.0, 0.5, 1.0],
     "classlabels_ints": [2, 1, 0],
 }
+
+
+def machine(classes: int, **more: Any) -> dict[str, Any]:
+    """Support vectors of classes, of each another number."""
+    random = np.random.default_rng(classes)
+    counts = [2 + at % 3 for at in range(classes)]
+    pairs = classes * (classes - 1) // 2
+    found: dict[str, Any] = {
+        "vectors_per_class": counts,
+        "support_vectors": random.normal(size=3 * sum(counts)).tolist(),
+        "coefficients": random.normal(size=(classes - 1) * sum(counts)).tolist(),
+        "rho": (random.normal(size=pairs) / 4).tolist(),
+        "classlabels_ints": [7, 3, 5, 9][:classes],
+        "kernel_params": [0.25, 0.5, 3.0],
+    }
+    return {**found, **more}
+
+
 CASES: dict[str, list[dict[str, Any]]] = {
     "Scaler": [{"offset": [1.0, 2.0, 3.0], "scale": [0.5, 1.0, 2.0]}, {"offset": [1.0], "scale": [2.0]}],
     "Binarizer": [{}, {"threshold": 0.5}],
@@ -46,6 +64,14 @@ CASES: dict[str, list[dict[str, Any]]] = {
         }
         for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID")
     ],
+    "SVMClassifier": [
+        *(machine(2, kernel_type=kernel) for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID")),
+        machine(2, prob_a=[-1.5], prob_b=[0.25]),
+        machine(2, prob_a=[-0.02], prob_b=[0.01]),  # one is as probable as the other, nearly: nothing is changed
+        machine(2, prob_a=[-100.0], prob_b=[0.0]),
+        *(machine(4, kernel_type="RBF", post_transform=after) for after in ("NONE", "LOGISTIC", "SOFTMAX")),
+        machine(4, kernel_type="RBF", prob_a=[-1.0, -2.0, -3.0, -0.5, -9.0, -4.0], prob_b=[0.1] * 6),
+    ],
     "Imputer": [
         {"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": float("nan")},
         {"imputed_value_floats": [7.0, 8.0, 9.0]},
@@ -57,7 +83,7 @@ CASES: dict[str, list[dict[str, Any]]] = {
         {"keys_floats": [-1.0, 0.0], "values_int64s": [5, 6]},
     ],
 }
-TWO = ("LinearClassifier",)  # those of two outputs
+TWO = ("LinearClassifier", "SVMClassifier")  # those of two outputs
 
 
 def model_of(op: str, attrs: dict[str, Any], rows: Any = "rows", kind: int = 1, at: Any = None) -> Any:
@@ -126,7 +152,14 @@ def test_integers_above_a_threshold_between_them(threshold: float) -> None:
 
 
 def test_every_operator_is_tried() -> None:
-    others = ("ArrayFeatureExtractor", "TreeEnsembleClassifier", "TreeEnsembleRegressor")  # above, and of test_trees.py
+    # above and below, and of test_trees.py
+    others = (
+        "ArrayFeatureExtractor",
+        "FeatureVectorizer",
+        "TreeEnsembleClassifier",
+        "TreeEnsembleRegressor",
+        "ZipMap",
+    )
     names = (*CASES, *others)
     assert {name for name in OPERATORS if name.startswith(f"{DOMAIN}.")} == {f"{DOMAIN}.{name}" for name in names}
 
@@ -139,7 +172,9 @@ def test_every_operator_is_tried() -> None:
         ("LinearRegressor", {"coefficients": [1.0]}, "its 1 coefficients are not 1 for each column"),
         ("LinearRegressor", {"coefficients": [1.0] * 3, "post_transform": "LOGISTIC"}, "the transform LOGISTIC"),
         ("LinearRegressor", {"coefficients": [1.0] * 3, "intercepts": [1.0] * 2}, "`intercepts` has 2 numbers, not 1"),
-        ("ZipMap", {}, "`ai.onnx.ml.ZipMap`"),
+        ("CastMap", {}, "`ai.onnx.ml.CastMap`"),
+        ("ZipMap", {"classlabels_int64s": [0, 1]}, "it has 2 labels, and its input 3 columns"),
+        ("FeatureVectorizer", {"inputdimensions": [2]}, "an input has 3 columns, not 2"),
         ("LinearClassifier", {"classlabels_strings": ["a", "b"]}, "labels of its classes are text"),
         ("LinearClassifier", {"classlabels_ints": [0, 1, 2], "intercepts": [0.5]}, "has 1 numbers, not 3"),
         (
@@ -155,6 +190,14 @@ def test_every_operator_is_tried() -> None:
         ("SVMRegressor", {"n_supports": 2, "support_vectors": [1.0] * 3}, "its 3 numbers are not 2 support vectors"),
         ("SVMRegressor", {"n_supports": 1, "support_vectors": [1.0] * 3}, "it has 0 coefficients and 0 numbers"),
         ("SVMRegressor", {"n_supports": 1, "one_class": 1}, "what becomes of its results is not supported"),
+        ("SVMClassifier", {"classlabels_strings": ["a", "b"]}, "classes are text"),
+        ("SVMClassifier", {**machine(2), "classlabels_ints": [1]}, "it has one class"),
+        ("SVMClassifier", {**machine(2), "classlabels_ints": [1, 2, 3]}, "vectors of 2 classes, and 3 labels"),
+        ("SVMClassifier", {**machine(2), "vectors_per_class": [0, 0]}, "it has no support vectors"),
+        ("SVMClassifier", {**machine(2), "coefficients": [1.0]}, "it has 1 coefficients, not 1 for each of 5 vectors"),
+        ("SVMClassifier", {**machine(2), "rho": [1.0] * 2}, "`rho` has 2 numbers, and it has 1 pairs"),
+        ("SVMClassifier", {**machine(2), "prob_a": [1.0]}, "`prob_b` has 0 numbers, and it has 1 pairs"),
+        ("SVMClassifier", {**machine(2), "post_transform": "LOGISTIC"}, "the transform LOGISTIC of one score"),
         ("Imputer", {"imputed_value_floats": [1.0] * 2}, "has 2 numbers, and its input 3 columns"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "ends the program at a category that is not known"),
         ("OneHotEncoder", {"cats_strings": ["a"]}, "its categories are text"),
@@ -167,6 +210,22 @@ def test_every_operator_is_tried() -> None:
 def test_what_is_not_supported(op: str, attrs: dict[str, Any], words: str) -> None:
     with pytest.raises(DiagnosticError, match=words):
         tirscript.from_onnx(model_of(op, attrs))
+
+
+def test_columns_of_several_inputs_beside_each_other() -> None:
+    shapes: dict[str, tuple[int, list[Any]]] = {"x": (1, ["n", 3]), "z": (7, ["n", 2])}
+    inputs = [helper.make_tensor_value_info(name, *given) for name, given in shapes.items()]
+    node = helper.make_node("FeatureVectorizer", list(shapes), ["y"], domain=DOMAIN, inputdimensions=[3, 2])
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 3)]
+    module = tirscript.from_onnx(helper.make_model(graph, opset_imports=versions, ir_version=8))
+    z = np.arange(8).reshape(4, 2)
+    np.testing.assert_array_equal(tirscript.interpret(module, X, z), np.concatenate([X, z], 1).astype("float32"))
+
+
+@pytest.mark.parametrize("labels", [{"classlabels_int64s": [0, 1, 2]}, {"classlabels_strings": ["a", "b", "c"]}])
+def test_dictionaries_of_columns_are_the_columns(labels: dict[str, Any]) -> None:
+    assert tirscript.interpret(tirscript.from_onnx(model_of("ZipMap", labels)), X).tolist() == X.tolist()
 
 
 def test_columns_that_are_not_there() -> None:
