@@ -46,7 +46,7 @@ from .forest_kernel import Forest
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
 from .recurrent_kernel import Layer
-from .sequences import SEQUENCES
+from .sequences import SEQUENCES, Stacked
 
 if TYPE_CHECKING:
     from .node import Node
@@ -136,7 +136,7 @@ class Importer:
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.partly: dict[str, tuple[Expr | None, ...]] = {}  # integers of a vector, some of which are known
-        self.sequences: dict[str, tuple[tuple[Any, ...], ...]] = {}  # what is known of the tensors of each
+        self.sequences: dict[str, tuple[tuple[Any, ...], ...] | Stacked] = {}  # what is known of the tensors of each
         self.least: dict[Var, int] = {}  # what dimensions are at least, as a window fits in them
         self.body: list[Stmt] = []
         self.long: list[tuple[Expr, Var]] = []  # dimensions that are computed at length, and their names
@@ -181,9 +181,13 @@ class Importer:
 
     def output(self, name: str) -> GraphExpr:
         """What the model gives: a variable, or of a sequence the tuple of its tensors."""
-        if name in self.sequences:
+        whole = self.sequences.get(name)
+        if type(whole) is Stacked:
+            hint = "`ConcatFromSequence` makes one tensor of it"
+            raise wrong(f"the output `{name}` is a sequence whose length is known only when the model runs", hint)
+        if type(whole) is tuple:
             parts = []
-            for at, known in enumerate(self.sequences[name]):
+            for at, known in enumerate(whole):
                 self.take(part := f"{name}_{at}", known)
                 parts.append(self.output(part))
             return TupleExpr(tuple(parts))

@@ -35,6 +35,8 @@ from tirscript.ir.rewrite import definitions, substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from .branches import flows, isolated
+from .growing import growing
+from .sequences import Stacked
 
 if TYPE_CHECKING:
     from .importer import Importer
@@ -240,14 +242,18 @@ def _apart(func: GraphFunc) -> GraphFunc:
 def running_loop(importer: Importer, node: Node) -> None:
     """`while i < limit and going: going, carried, piece = body(i, carried)`, where `limit` or `going` is not known.
 
-    What is carried keeps its shape and dtype. Where the rounds decide how many there are, and gather, they are done
-    twice: counted, then gathered.
+    What is carried keeps its shape and dtype, or grows by a piece in each round. Where the rounds decide how many there
+    are, and gather, they are done twice: counted, then gathered.
     """
     names = list(node.proto.input)[2:]
     graph = node.attrs["body"].g
-    gathered = max(len(node.proto.output) - len(names), 0)
-    if len(graph.input) < 2 + len(names) or len(graph.output) < 1 + len(names) + gathered:
+    last = 1 + max(len(node.proto.output), len(names))
+    if len(graph.input) < 2 + len(names) or len(graph.output) < last:
         raise node.wrong(f"the graph in it does not take and give the {len(names)} tensors that are carried")
+    grows = growing(graph, graph.input[2 : 2 + len(names)], graph.output[1 : 1 + len(names)])
+    steady = [at for at, one in enumerate(grows) if one is None]
+    longer = [one for one in grows if one is not None]
+    pieces = [*(one.name for one in graph.output[1 + len(names) : last]), *(one.piece for one in longer)]
     limit = _scalar(node, 0, INT64) if node.has(0) else _whole(_ALWAYS)
     going = _scalar(node, 1, BOOL) if node.has(1) else TRUE
 
@@ -256,14 +262,14 @@ def running_loop(importer: Importer, node: Node) -> None:
 
         importer.values[graph.input[0].name] = number
         importer.keep(graph.input[1].name, np.asarray(True))
-        for info, var in zip(graph.input[2:], carried, strict=False):
-            importer.values[info.name] = var
-        importer.nodes(graph.node)
-        flag, *found = [importer.tensor(one.name) for one in graph.output[: 1 + len(names) + gathered]]
-        return Round(flag, found[: len(names)], found[len(names) :])
+        for at, var in zip(steady, carried, strict=True):
+            importer.values[graph.input[2 + at].name] = var
+        importer.nodes(one for one in graph.node if all(one is not other.proto for other in longer))
+        found = [importer.tensor(graph.output[1 + at].name) for at in steady]
+        return Round(importer.tensor(graph.output[0].name), found, [importer.tensor(one) for one in pieces])
 
-    rounds = RunningRounds(importer, node, names, read)
-    if not gathered:
+    rounds = RunningRounds(importer, node, [names[at] for at in steady], read)
+    if not pieces:
         give(node, rounds.run(limit, going)[2:])
         return
     if not (node.has(0) and is_true(going) and rounds.endless()):
@@ -274,15 +280,22 @@ def running_loop(importer: Importer, node: Node) -> None:
     else:
         limit = importer.op("maximum", limit, _whole(0))
         size = node.computed(limit, "the number of its rounds")
-    give(node, rounds.run(limit, TRUE, size)[2:])
+    found = iter(rounds.run(limit, TRUE, size)[2:])
+    carried: list[Any] = [next(found) if one is None else one for one in grows]
+    gathered = [next(found) for _ in range(last - 1 - len(names))]
+    for at, one in enumerate(grows):
+        if one is not None:
+            carried[at] = one.joined(node, names[at], next(found))
+    give(node, [*carried, *gathered])
 
 
-def give(node: Node, found: Sequence[GraphExpr]) -> None:
-    """Tensors as the outputs of a node, in their order."""
+def give(node: Node, found: Sequence[GraphExpr | Stacked]) -> None:
+    """Tensors, and sequences of them, as the outputs of a node, in their order."""
     for name, value in zip(node.proto.output, found, strict=False):
         if name:
             node.importer.take(name, ())
-            node.importer.values[name] = value
+            table: dict[str, Any] = node.importer.sequences if type(value) is Stacked else node.importer.values
+            table[name] = value
 
 
 def is_true(flag: GraphExpr) -> bool:

@@ -1,12 +1,16 @@
 """Sequences of tensors whose lengths are known: what is known of each tensor, in their order. They are no values of the
-graph; operators on them choose tensors while the model is read."""
+graph; operators on them choose tensors while the model is read. Those that a loop of any number of rounds makes are one
+tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tirscript.ir.graph import GraphExpr
+from msgspec import Struct
+
+from tirscript.ir.dtype import INT64
+from tirscript.ir.graph import GraphExpr, ShapeExpr
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.slicing import MOST_PARTS
 
@@ -17,11 +21,17 @@ if TYPE_CHECKING:
 Known = tuple[Any, ...]  # all that is known of a tensor
 
 
+class Stacked(Struct, frozen=True, eq=False):
+    """A sequence of a length that is known when the model runs: its tensors, of one shape, along axis 0 of one."""
+
+    tensor: GraphExpr
+
+
 def _given(importer: Importer, node: Node) -> tuple[Known, ...]:
     """The sequence that a node takes."""
     name = node.proto.input[0]
     found = importer.sequences.get(name)
-    if found is None:
+    if type(found) is not tuple:
         raise node.wrong(f"`{name}` is no sequence of a known length")
     return found
 
@@ -53,7 +63,22 @@ def _construct(importer: Importer, node: Node) -> None:
     _give(importer, node, tuple(importer.known(name) for name in node.proto.input))
 
 
+def _stacked(importer: Importer, node: Node) -> GraphExpr | None:
+    """The tensor that the sequence a node takes lies in, if it is of a length that is not known."""
+    found = importer.sequences.get(node.proto.input[0])
+    return found.tensor if type(found) is Stacked else None
+
+
 def _at(importer: Importer, node: Node) -> None:
+    whole = _stacked(importer, node)
+    if whole is not None:
+        place = node.tensor(1)
+        if node.scalar(1) is None or float(node.scalar(1) or 0) < 0:  # from the end
+            length = node.op("reshape", node.op("shape_to_tensor", ShapeExpr(node.shape(whole)[:1])), ())
+            below = node.op("less", place, node.constant(0, node.dtype(place)))
+            place = node.op("where", below, node.op("add", place, length), place)
+        importer.take(node.output, (node.last("take", whole, place, 0),))
+        return
     given = _given(importer, node)
     importer.take(node.output, given[_place(node, 1, len(given))])
 
@@ -75,7 +100,14 @@ def _erase(importer: Importer, node: Node) -> None:
 def _length(importer: Importer, node: Node) -> None:
     import numpy as np
 
-    importer.keep(node.output, np.asarray(len(_given(importer, node)), "int64"))
+    from .importer import Ints
+
+    whole = _stacked(importer, node)
+    if whole is None:
+        importer.keep(node.output, np.asarray(len(_given(importer, node)), "int64"))
+    else:
+        importer.take(node.output, ())
+        importer.ints[node.output] = Ints(node.shape(whole)[:1], INT64, scalar=True)
 
 
 def _split(importer: Importer, node: Node) -> None:
@@ -107,11 +139,28 @@ def _split(importer: Importer, node: Node) -> None:
     _give(importer, node, tuple(found))
 
 
+def _joined(node: Node, whole: GraphExpr) -> GraphExpr:
+    """The tensors of a sequence that lies in one beside each other: its axis 0 elsewhere, or part of another one."""
+    length, *shape = node.shape(whole)
+    new = bool(node.attr("new_axis", 0))
+    axis = node.axis(int(node.needed("axis")), len(shape) + new)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)]
+    turned = node.op("permute_dims", whole, order) if axis else whole
+    if new:
+        return turned
+    shape[axis] = dims.mul(length, shape[axis])
+    return node.last("reshape", turned, ShapeExpr(tuple(shape)))
+
+
 def _concat(importer: Importer, node: Node) -> None:
     """The tensors one behind the other, as `Concat` and `Unsqueeze` make it of them."""
     import numpy as np
     from onnx import helper
 
+    whole = _stacked(importer, node)
+    if whole is not None:
+        importer.take(node.output, (_joined(node, whole),))
+        return
     given = _given(importer, node)
     if not given:
         raise node.wrong("the sequence is empty")

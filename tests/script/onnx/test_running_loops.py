@@ -205,6 +205,66 @@ def test_a_dimension_that_no_tensor_in_the_rounds_has() -> None:
     both.run(limit=np.array(3), x=rows(5))
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("until", [False, True])
+def test_a_tensor_that_grows(axis: int, until: bool) -> None:
+    """As a scripted loop has it that concatenates what it has with what a round gives."""
+    nodes = [
+        N("Cast", ["i"], ["number"], to=F),
+        N("Add", ["x", "number"], ["piece"]),
+        N("Concat", ["had", "piece"], ["has"], axis=axis),
+        N("ReduceMax", ["piece"], ["most"], keepdims=0),
+        N("Less", ["most", "until"], ["on"]) if until else N("Identity", ["going"], ["on"]),
+        N("Add", ["s", "most"], ["next"]),
+    ]
+    inputs = [info("i", I, []), info("going", B, []), info("had", F, None), info("s", F, [])]
+    body = graph(nodes, inputs, ["on", "has", "next", "most"], until=np.float32(4.5))
+    loop = N("Loop", ["limit", "", "x", "zero"], ["y", "last", "all"], body=body)
+    both = Compared(model([loop], [LIMIT, info("x", F, ["n", 3])], ["y", "last", "all"], zero=np.float32(0)))
+    for limit in (0, 1, 2, 9):
+        both.run(limit=np.array(limit), x=rows(2))
+
+
+def listing(*behind: Any) -> list[Any]:
+    """A loop that makes a list longer in each round, and nodes behind it."""
+    nodes = [
+        N("Cast", ["i"], ["number"], to=F),
+        N("Add", ["x", "number"], ["piece"]),
+        N("SequenceInsert", ["had", "piece"], ["has"]),
+        N("Identity", ["going"], ["on"]),
+    ]
+    sequence = helper.make_tensor_sequence_value_info
+    inputs = [info("i", I, []), info("going", B, []), sequence("had", F, None)]
+    body = helper.make_graph(nodes, "body", inputs, [info("on", B, []), sequence("has", F, None)])
+    return [N("SequenceEmpty", [], ["none"]), N("Loop", ["limit", "", "none"], ["list"], body=body), *behind]
+
+
+@pytest.mark.parametrize(("axis", "new"), [(0, 0), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1)])
+def test_a_list_that_grows(axis: int, new: int) -> None:
+    nodes = listing(
+        N("ConcatFromSequence", ["list"], ["y"], axis=axis, new_axis=new),
+        N("SequenceLength", ["list"], ["places"]),
+        N("SequenceAt", ["list", "last"], ["z"]),
+        N("SequenceAt", ["list", "at"], ["w"]),
+    )
+    inputs = [LIMIT, info("at", I, []), info("x", F, ["n", 3])]
+    both = Compared(model(nodes, inputs, ["y", "places", "z", "w"], last=np.array(-1)))
+    for limit, at in ((1, 0), (2, -2), (5, 3)):
+        both.run(limit=np.array(limit), at=np.array(at), x=rows(2))
+
+
+def test_lists_that_are_not_read() -> None:
+    inputs = [LIMIT, info("x", F, ["n", 3])]
+    with pytest.raises(DiagnosticError, match="`list` is a sequence whose length is known only when the model runs"):
+        tirscript.from_onnx(model(listing(), inputs, ["list"]))
+    with pytest.raises(DiagnosticError, match="`list` is no sequence of a known length"):
+        tirscript.from_onnx(model(listing(N("SequenceErase", ["list"], ["y"])), inputs, ["y"]))
+    nodes = listing()
+    nodes[0] = N("SequenceConstruct", ["x"], ["none"])
+    with pytest.raises(DiagnosticError, match="`none` grows in it, and is no empty sequence before"):
+        tirscript.from_onnx(model(nodes, inputs, ["list"]))
+
+
 def test_pieces_whose_shape_each_round_computes_are_refused() -> None:
     nodes = [N("Identity", ["going"], ["on"]), N("NonZero", ["sum"], ["places"])]
     body = graph(nodes, [info("i", I, []), info("going", B, []), info("sum", F, [2, 3])], ["on", "sum", "places"])
