@@ -45,6 +45,7 @@ from .coupling_kernel import Coupling
 from .forest_kernel import Forest
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
+from .optionals import OPTIONALS, Missing
 from .recurrent_kernel import Layer
 from .sequences import SEQUENCES, Stacked
 
@@ -93,11 +94,12 @@ def from_onnx(
     `shapes` are the shapes of inputs, by name, with numbers or names of symbolic dimensions; they take the place of
     what the model says, also of sizes that it fixes. Inputs that are not named keep theirs. `values` are arrays for
     inputs that are to be constants: a shape, an axis or a scale that the model leaves to its caller, and that decides
-    what it computes. With `keep_params` the weights that the model computes with are parameters of `main`, behind its
-    inputs, for other weights, or for `bind_params(module, onnx_params(model), strict=False)`: what only shapes are
-    computed of is none of them. Functions, of the model or of the standard, are written out where no rule is for
-    them; a branch whose condition is known is taken. Raises DiagnosticError for an operator that is not known, with
-    the node it is at, and for a file that is no model.
+    what it computes; None is for an optional input that is not given. With `keep_params` the weights that the model
+    computes with are parameters of `main`, behind its inputs, for other weights, or for
+    `bind_params(module, onnx_params(model), strict=False)`: what only shapes are computed of is none of them.
+    Functions, of the model or of the standard, are written out where no rule is for them; a branch whose condition is
+    known is taken. Raises DiagnosticError for an operator that is not known, with the node it is at, and for a file
+    that is no model.
     """
     with told_texts():
         return Importer(model_of(model), dict(shapes or {}), dict(values or {}), keep_params).module(name)
@@ -136,7 +138,7 @@ class Importer:
         self.weights: dict[str, ConstantTensor] = {}
         self.packed: dict[str, str] = {}  # what integers of less than 8 bits are, which are bytes here
         self.partly: dict[str, tuple[Expr | None, ...]] = {}  # integers of a vector, some of which are known
-        self.sequences: dict[str, tuple[tuple[Any, ...], ...] | Stacked] = {}  # what is known of the tensors of each
+        self.sequences: dict[str, tuple[tuple[Any, ...], ...] | Stacked | Missing] = {}  # what is known of each
         self.least: dict[Var, int] = {}  # what dimensions are at least, as a window fits in them
         self.body: list[Stmt] = []
         self.long: list[tuple[Expr, Var]] = []  # dimensions that are computed at length, and their names
@@ -166,9 +168,12 @@ class Importer:
                 f"did you mean `{near}`?" if near else f"its inputs are {', '.join(names)}",
             )
         for info in self.graph.input:
-            if info.name in self.given:
+            if info.name in self.given and self.given[info.name] is None and info.type.HasField("optional_type"):
+                self.sequences[info.name] = Missing()
+            elif info.name in self.given:
                 self.keep(info.name, self.value_of(info))
-        self.params = [self.parameter(one) for one in self.graph.input if one.name not in self.weights]
+        known = self.weights.keys() | self.sequences.keys()
+        self.params = [self.parameter(one) for one in self.graph.input if one.name not in known]
         self.nodes(self.once(nodes_of(self.model, {*OPERATORS, *INTEGERS, *CONTROL})))
         for one in self.graph.output:
             if one.name in self.packed:
@@ -272,8 +277,9 @@ class Importer:
         return dims.not_negative(substitute(value, known) if known else value)
 
     def parameter(self, info: Any) -> GraphVar:
-        kind = info.type.tensor_type
-        if not info.type.HasField("tensor_type"):
+        told = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
+        kind = told.tensor_type
+        if not told.HasField("tensor_type"):
             raise wrong(f"the input `{info.name}` is no tensor")
         if info.name in self.shapes:
             given = self.told(info)
@@ -356,7 +362,8 @@ class Importer:
         elif name in self.ints:
             self.values[name] = self.of_ints(self.ints[name], name)
         elif name in self.sequences:
-            raise wrong(f"`{name}` is a sequence of tensors, which is not supported here")
+            what = "nothing" if type(self.sequences[name]) is Missing else "a sequence of tensors"
+            raise wrong(f"`{name}` is {what}, which is not supported here")
         else:
             raise wrong(f"the model uses `{name}` before anything gives it")
         return self.values[name]
@@ -539,8 +546,14 @@ class Importer:
             raise wrong(f"the output `{lost[0]}` of the node {what} is not supported")
 
 
-# operators that hold graphs, or sequences, and give what is known of tensors
-CONTROL: dict[str, Callable[[Importer, Node], None]] = {"If": branch, "Loop": loop, "Scan": scan, **SEQUENCES}
+# operators that hold graphs, sequences or optional tensors, and give what is known of tensors
+CONTROL: dict[str, Callable[[Importer, Node], None]] = {
+    "If": branch,
+    "Loop": loop,
+    "Scan": scan,
+    **SEQUENCES,
+    **OPTIONALS,
+}
 
 
 # integers of less than 8 bits, which constants hold, as the bytes that they become; and the operators that take them

@@ -135,3 +135,60 @@ def test_a_sequence_has_so_many_parts() -> None:
     given = model(nodes, [info("x", F, [1 << 40])], [info("y")], 17, one=np.array(1))
     with pytest.raises(DiagnosticError, match=r"it splits 1,099,511,627,776 into parts of 1"):
         tirscript.from_onnx(given)
+
+
+# -- what may be missing
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_tensor_that_may_be_missing(there: bool) -> None:
+    nodes = [
+        N(
+            "Optional",
+            ["x"] if there else [],
+            ["o"],
+            **({} if there else {"type": helper.make_tensor_type_proto(F, [])}),
+        ),
+        N("OptionalHasElement", ["o"], ["has"]),
+        N(
+            "If",
+            ["has"],
+            ["y"],
+            then_branch=inner([N("OptionalGetElement", ["o"], ["a"])], [], [info("a")]),
+            else_branch=inner([N("Neg", ["x"], ["b"])], [], [info("b")]),
+        ),
+    ]
+    module = tirscript.from_onnx(model(nodes, [info("x", F, [7, 3])], [info("y"), info("has", B)], 18))
+    y, has = tirscript.interpret(module, X)
+    assert bool(has) is there and y.tolist() == (X if there else -X).tolist()
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_an_input_that_may_be_missing(given: bool) -> None:
+    """It is given, unless the caller says that it is not."""
+    nodes = [
+        N("OptionalHasElement", ["o"], ["has"]),
+        N(
+            "If",
+            ["has"],
+            ["y"],
+            then_branch=inner([N("OptionalGetElement", ["o"], ["a"])], [], [info("a")]),
+            else_branch=inner([N("Neg", ["x"], ["b"])], [], [info("b")]),
+        ),
+    ]
+    optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(F, [7, 3]))
+    inputs = [info("x", F, [7, 3]), helper.make_value_info("o", optional)]
+    made = model(nodes, inputs, [info("y")], 18)
+    module = tirscript.from_onnx(made, values={} if given else {"o": None})
+    found = tirscript.interpret(module, X, X * 2) if given else tirscript.interpret(module, X)
+    assert found.tolist() == (X * 2 if given else -X).tolist()
+
+
+def test_what_is_missing_is_not_read() -> None:
+    nothing = N("Optional", [], ["o"], type=helper.make_tensor_type_proto(F, []))
+    for node, words in (
+        (N("OptionalGetElement", ["o"], ["y"]), "it gets what is not there"),
+        (N("Neg", ["o"], ["y"]), "`o` is nothing"),
+    ):
+        with pytest.raises(DiagnosticError, match=words):
+            tirscript.from_onnx(model([nothing, node], [info("x", F, [7, 3])], [info("y")], 18))
