@@ -37,6 +37,7 @@ GRAPH_LOWERING = Sequential(
         "decompose_for_inference",
         "quantized_products",
         "fold_graph_constant",
+        "trim_windows",
         "measure_sizes",
         "split_to_slices",
         "legalize_ops",

@@ -84,6 +84,7 @@ MODULES = {
     "split_to_slices": "graph.split_to_slices",
     "static_memory_plan": "graph.static_memory_plan",
     "to_mixed_precision": "graph.to_mixed_precision",
+    "trim_windows": "graph.trim_windows",
     "unroll_loop": "lower.unroll_loop",
     "vectorize_loop": "lower.vectorize_loop",
     "write_in_place": "graph.write_in_place",

@@ -28,6 +28,7 @@ from .split_at_sizes import split_at_sizes
 from .split_to_slices import split_to_slices
 from .static_memory_plan import static_memory_plan
 from .to_mixed_precision import to_mixed_precision
+from .trim_windows import trim_windows
 from .write_in_place import write_in_place
 
 __all__ = [
@@ -60,5 +61,6 @@ __all__ = [
     "split_to_slices",
     "static_memory_plan",
     "to_mixed_precision",
+    "trim_windows",
     "write_in_place",
 ]
