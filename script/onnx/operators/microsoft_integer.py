@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tirscript.ir.expr import Expr
 from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
@@ -11,6 +12,7 @@ from ..node import Node
 from .integer import along, integer_product, quantized_convolution, requantized, zero_point
 from .microsoft import channels_first, channels_last
 from .nn import pooled
+from .recurrent import recurrent
 from .table import microsoft_op
 
 
@@ -36,6 +38,39 @@ def _back(node: Node, found: GraphExpr, scale: int, like: int = 0) -> GraphExpr:
     """Floats quantized by the scale and zero point of the result, as the input `like` is."""
     kind = str(node.dtype(node.tensor(like)))
     return node.last("quantize", found, *_by(node, scale, kind), axis=0, out_dtype=kind)
+
+
+@microsoft_op("DynamicQuantizeLSTM")
+def dynamic_lstm(node: Node) -> tuple[GraphExpr, ...]:
+    """An `LSTM` of what its bytes stand for: of each direction one matrix from the input to gates, one from the state.
+
+    onnxruntime makes bytes of the input and of the state of each step, too, in a way that depends on its threads.
+    """
+    from onnx import helper
+
+    names = list(node.proto.input[:8])
+    for at, scale in ((1, 8), (2, 10)):
+        x = node.tensor(at)
+        directions, _, gates = node.shape(x, 3)
+        real = node.op("astype", x, "float32")
+        if node.has(scale + 1):
+            point = node.op("astype", node.tensor(scale + 1), "float32")
+            real = node.op("subtract", real, _by_column(node, point, directions, gates))
+        real = node.op("multiply", real, _by_column(node, node.tensor(scale), directions, gates))
+        names[at] = f"{node.output}_{node.proto.input[at]}"
+        node.importer.take(names[at], (node.op("permute_dims", real, [0, 2, 1]),))
+    plain = helper.make_node("LSTM", names, node.proto.output, node.proto.name)
+    plain.attribute.extend(node.proto.attribute)
+    return recurrent(Node(node.importer, plain, node.what))
+
+
+def _by_column(node: Node, x: GraphExpr, directions: Expr, gates: Expr) -> GraphExpr:
+    """Numbers for the directions, or for each column of their matrices."""
+    shape = node.shape(x)
+    each = dims.same_shapes(shape, (directions, gates))
+    if not each and not dims.same_shapes(shape, (directions,)):
+        raise node.wrong(f"its scales or zero points are of the shape {dims.text(shape)}")
+    return node.op("reshape", x, ShapeExpr((directions, dims.ONE, gates if each else dims.ONE)))
 
 
 @microsoft_op("QLinearAdd", "QLinearMul")

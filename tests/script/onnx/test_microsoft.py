@@ -327,7 +327,49 @@ def test_means_of_quantized_tensors() -> None:
     assert found.dtype == np.uint8 and np.abs(found - np.clip(np.rint(mean), 0, 255)).max() <= 1
 
 
-ELSEWHERE = {"NhwcConv", "NhwcFusedConv", "BiasAdd", "BiasSplitGelu", "GroupNorm", "SkipGroupNorm", "QLinearReduceMean"}
+ELSEWHERE = {
+    "DynamicQuantizeLSTM",
+    "NhwcConv",
+    "NhwcFusedConv",
+    "BiasAdd",
+    "BiasSplitGelu",
+    "GroupNorm",
+    "SkipGroupNorm",
+    "QLinearReduceMean",
+}
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_layers_of_bytes_are_those_of_what_the_bytes_stand_for(each: bool) -> None:
+    """onnxruntime rounds the input and the states to bytes, too, so that it is near."""
+    steps, batch, size, hidden = 3, 2, 4, 5
+    x, w, r = f(steps, batch, size), i8(2, size, 4 * hidden), i8(2, hidden, 4 * hidden)
+    scales = [f(*((2, 4 * hidden) if each else (2,)), low=0.002, high=0.004) for _ in range(2)]
+    points = [i8(*one.shape) // 16 * (not each) for one in scales]
+    bias = f(2, 8 * hidden)
+    given = (x, w, r, bias, None, None, None, None, scales[0], points[0], scales[1], points[1])
+    model, feeds = model_of(
+        "DynamicQuantizeLSTM",
+        C(*given, const=(1, 2, 3, 8, 9, 10, 11), outputs="012", hidden_size=hidden, direction="bidirectional"),
+    )
+    real = [
+        ((one.astype("float32") - np.reshape(point, (2, 1, -1))) * np.reshape(scale, (2, 1, -1))).transpose(0, 2, 1)
+        for one, scale, point in zip((w, r), scales, points, strict=True)
+    ]
+    module = tirscript.from_onnx(model)
+    for one, other in zip(tirscript.interpret(module, *feeds.values()), run(model, feeds), strict=True):
+        close(one, other, rtol=0.05, atol=0.02)
+    node = helper.make_node(
+        "LSTM", ["x0", "w", "r", "b"], ["y0", "y1", "y2"], hidden_size=hidden, direction="bidirectional"
+    )
+    float_model = whole(
+        [node],
+        [helper.make_tensor_value_info("x0", 1, x.shape)],
+        ["y0", "y1", "y2"],
+        {"w": real[0].astype("float32"), "r": real[1].astype("float32"), "b": bias},
+    )
+    for one, other in zip(tirscript.interpret(module, x), run(float_model, {"x0": x}), strict=True):
+        close(one, other)
 
 
 def test_every_operator_of_the_table_is_tried() -> None:
