@@ -356,6 +356,9 @@ class Importer:
             var = GraphVar(self.name(name), TensorType(tuple(map(dims.dim, data.shape)), data.dtype))
             self.params.append(var)
             self.values[name] = var
+        elif data is not None and not data.size:  # which a list of its elements does not say the shape of
+            shape = ShapeExpr(tuple(map(dims.dim, data.shape)))
+            self.values[name] = self.op("zeros", shape, str(data.dtype), name=name)
         elif data is not None:
             value = GraphConst(data)
             self.values[name] = value if data.ndim == 0 else self.emit(value, name)

@@ -21,9 +21,8 @@ from tirscript.ir.graph import (
     GraphFunc,
     GraphIf,
     GraphVar,
-    PrimType,
-    PrimValue,
     ShapeExpr,
+    ShapeType,
     TensorType,
     TupleExpr,
     TupleItem,
@@ -130,10 +129,12 @@ class _Function:
         captured = self._captured()
         params = [*self.own, *map(_parameter, self.size), *captured]
         lost = self._lost(params)
-        self.captured = [*captured, *map(PrimValue, lost)]
-        body, value = self._block(self._rounds)
         params += map(_parameter, lost)
-        made = GraphFunc(self.word, tuple(params), body, value, private=True, check_well_formed=False)
+        self.captured: list[GraphExpr] = [*params[len(params) - len(captured) - len(lost) :]]
+        body, value = self._block(self._rounds)
+        self.captured = [*captured, *map(_told, lost)]  # for calls from outside
+        result = self._type(self.size)
+        made = GraphFunc(self.word, tuple(params), body, value, result, private=True, check_well_formed=False)
         self.importer.functions.append(_apart(made))
 
     def _captured(self) -> list[GraphVar]:
@@ -159,7 +160,7 @@ class _Function:
     def call(self, given: Sequence[GraphExpr], size: Sequence[Expr]) -> list[GraphExpr]:
         """A call for so many rounds, and what it gives."""
         value = GraphVar(self.importer.name("found"), kind := self._type(tuple(size)))
-        args = (*given, *map(PrimValue, size), *self.captured)
+        args = (*given, *map(_told, size), *self.captured)
         self.importer.body.append(GraphBind(value, FunctionCall(FunctionRef(self.word), args)))
         names = ("number", "going", *(one.name for one in self.rounds.carried), *("gathered" for one in self.pieces))
         return [self.importer.emit(TupleItem(value, at), name) for at, name in zip(range(len(kind.fields)), names)]
@@ -222,10 +223,15 @@ def _whole(number: int) -> GraphExpr:
     return GraphConst(constant(number, INT64))
 
 
+def _told(size: Expr) -> GraphExpr:
+    """An argument that tells a dimension."""
+    return ShapeExpr((size,))
+
+
 def _parameter(var: Expr) -> GraphVar:
     """The parameter that tells a dimension."""
     assert type(var) is Var
-    return GraphVar(var.name, PrimType(INT64, var))
+    return GraphVar(var.name, ShapeType((var,)))
 
 
 def _apart(func: GraphFunc) -> GraphFunc:

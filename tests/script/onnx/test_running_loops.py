@@ -40,7 +40,8 @@ class Compared:
 
     def __init__(self, given: onnx.ModelProto) -> None:
         self.module = tirscript.from_onnx(given)
-        assert structural_equal(parse(self.module.script()), self.module)
+        for dialect in ("tirscript", "tvm"):
+            assert structural_equal(parse(self.module.script(dialect=dialect)), self.module)
         self.built = tirscript.build(self.module)
         self.session = ort.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"])
 
@@ -223,6 +224,23 @@ def test_a_tensor_that_grows(axis: int, until: bool) -> None:
     both = Compared(model([loop], [LIMIT, info("x", F, ["n", 3])], ["y", "last", "all"], zero=np.float32(0)))
     for limit in (0, 1, 2, 9):
         both.run(limit=np.array(limit), x=rows(2))
+
+
+def test_a_tensor_that_grows_from_nothing() -> None:
+    nodes = [
+        N("Gather", ["x", "i"], ["line"]),
+        N("Unsqueeze", ["line", "axis"], ["piece"]),
+        N("Concat", ["had", "piece"], ["has"], axis=0),
+        N("Identity", ["going"], ["on"]),
+    ]
+    inputs = [info("i", I, []), info("going", B, []), info("had", F, None)]
+    body = graph(nodes, inputs, ["on", "has"], axis=np.array([0]))
+    around = [N("Shape", ["x"], ["sizes"], end=1), N("Squeeze", ["sizes"], ["limit"])]
+    loop = N("Loop", ["limit", "", "nothing"], ["y"], body=body)
+    nothing = np.zeros((0, 3), "float32")
+    both = Compared(model([*around, loop], [info("x", F, ["n", 3])], ["y"], nothing=nothing))
+    for count in (1, 2, 5):
+        both.run(x=rows(count))
 
 
 def listing(*behind: Any) -> list[Any]:
