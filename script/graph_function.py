@@ -17,7 +17,7 @@ from tirscript.ir.graph import (
     ObjectType,
     PrimType,
 )
-from tirscript.ir.graph_ops.infer import with_dimensions
+from tirscript.ir.graph_ops.infer import seen_from_outside
 from tirscript.ir.graph_types import conflict
 from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
@@ -222,8 +222,7 @@ class GraphLowering(GraphStmtLowering):
         for value in (value for scope in self.scopes[: self.own_scopes - 1] for value in scope.values()):
             scalar = type(value) is GraphVar and type(value.type) is PrimType
             known.add(id(value.type.value if scalar else value))
-        inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
-        return with_dimensions(kind, {}, inner) if inner else kind
+        return seen_from_outside(kind, known)
 
 
 def _is_matched(param: GraphVar, node: ast.FunctionDef) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..diagnostic import DiagnosticError
@@ -38,7 +38,7 @@ from ..graph import (
 from ..module import Module
 from ..node import recursion_room
 from ..op import fail
-from ..rewrite import refresh, substitute
+from ..rewrite import refresh, substitute, walk
 from ..words import counted
 from . import dims
 from .rules import describe, located
@@ -227,6 +227,12 @@ def _match_dims(want: dims.Shape | None, have: dims.Shape | None, bound: dict[Va
         if dims.differ(wanted, h):
             shapes = f"the shape {dims.text(want)} is expected and {dims.text(have)} given"
             raise fail("T207", f"dimension {at} of {what} is {dims.text(wanted)}, not {dims.text(h)}: {shapes}")
+
+
+def seen_from_outside(kind: GraphType, known: Collection[int]) -> GraphType:
+    """The type of a result, of which callers know the dimensions that are made up of known variables, by their ids."""
+    inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
+    return with_dimensions(kind, {}, inner) if inner else kind
 
 
 def with_dimensions(kind: GraphType, bound: dict[Var, Expr], unknown: Sequence[Var] = ()) -> GraphType:

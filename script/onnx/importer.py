@@ -34,9 +34,9 @@ from tirscript.ir.graph import (
     TupleExpr,
 )
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
-from tirscript.ir.graph_ops.infer import type_of
+from tirscript.ir.graph_ops.infer import seen_from_outside, type_of
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import is_larger, substitute
+from tirscript.ir.rewrite import is_larger, substitute, walk
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
@@ -181,7 +181,9 @@ class Importer:
         outs = tuple(self.output(one.name) for one in self.graph.output)
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         leaves = [leaf for one in outs for leaf in (one.fields if type(one) is TupleExpr else (one,))]
-        main = GraphFunc("main", tuple(self.params), flows(self.body, leaves), value, type_of(value))
+        told = {id(one) for param in self.params for one in walk(param.type) if type(one) is Var}
+        result = seen_from_outside(type_of(value), told)  # without what the model computes, which no caller knows
+        main = GraphFunc("main", tuple(self.params), flows(self.body, leaves), value, result)
         return Module((*self.functions, main), name=name)
 
     def output(self, name: str) -> GraphExpr:

@@ -148,3 +148,12 @@ def test_how_many_sizes_there_are_must_be_known() -> None:
     given = model([node("Reshape", ["x", "sizes"], ["y"])], {"x": (F, ["n", 6]), "sizes": (I, ["k"])}, ["y"])
     with pytest.raises(DiagnosticError, match="how many sizes it reshapes to is not known before the model runs"):
         tirscript.from_onnx(given)
+
+
+def test_callers_do_not_know_what_is_computed() -> None:
+    """The result says it so in the text of TVM, too, which has no names there that no parameter has."""
+    nodes = [node("NonZero", ["x"], ["places"]), node("Shape", ["places"], ["sizes"])]
+    module = tirscript.from_onnx(model(nodes, {"x": (F, ["n", 3])}, ["places", "sizes"]))
+    text = module.script(dialect="tvm")
+    assert 'R.Tensor(dtype="int64", ndim=2), R.Tensor((2,), "int64")' in text and "places_1 = T.int64()" in text
+    assert structural_equal(parse(text), module) and structural_equal(parse(module.script()), module)
