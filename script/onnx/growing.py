@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 
 class Growing(Struct, frozen=True, eq=False):
-    """One that grows: the node in the loop that makes it longer, whose second input is the piece."""
+    """One that grows: the node in the loop that makes it longer, whose second input is the piece, and before that node
+    one, or none, that leaves what it had as it is."""
 
     proto: Any
+    before: Any = None
 
     @property
     def piece(self) -> str:
@@ -51,16 +53,23 @@ def growing(graph: Any, inputs: Iterable[Any], outputs: Iterable[Any]) -> list[G
     found: list[Growing | None] = []
     for before, behind in zip((one.name for one in inputs), (one.name for one in outputs), strict=True):
         one = made.get(behind)
+        had = one.input[0] if one is not None and one.input else ""
+        same = made.get(had)
+        # what is carried keeps its type, so that a cast on its way is none
+        if same is not None and same.op_type in ("Cast", "Identity") and uses.count(had) == 1 and had not in given:
+            had = same.input[0]
+        else:
+            same = None
         grows = (
             one is not None
             and one.op_type in ("Concat", "SequenceInsert")
             and len(one.input) == 2
-            and one.input[0] == before
+            and had == before
             and uses.count(before) == 1
             and behind not in uses
             and given.count(behind) == 1
         )
-        found.append(Growing(one) if grows else None)
+        found.append(Growing(one, same) if grows else None)
     return found
 
 

@@ -270,7 +270,8 @@ def running_loop(importer: Importer, node: Node) -> None:
         importer.keep(graph.input[1].name, np.asarray(True))
         for at, var in zip(steady, carried, strict=True):
             importer.values[graph.input[2 + at].name] = var
-        importer.nodes(one for one in graph.node if all(one is not other.proto for other in longer))
+        apart = [part for one in longer for part in (one.proto, one.before)]
+        importer.nodes(one for one in graph.node if all(one is not other for other in apart))
         found = [importer.tensor(graph.output[1 + at].name) for at in steady]
         return Round(importer.tensor(graph.output[0].name), found, [importer.tensor(one) for one in pieces])
 

@@ -226,11 +226,13 @@ def test_a_tensor_that_grows(axis: int, until: bool) -> None:
         both.run(limit=np.array(limit), x=rows(2))
 
 
-def test_a_tensor_that_grows_from_nothing() -> None:
+@pytest.mark.parametrize("step", [None, N("Cast", ["had"], ["same"], to=F), N("Identity", ["had"], ["same"])])
+def test_a_tensor_that_grows_from_nothing(step: Any) -> None:
     nodes = [
         N("Gather", ["x", "i"], ["line"]),
         N("Unsqueeze", ["line", "axis"], ["piece"]),
-        N("Concat", ["had", "piece"], ["has"], axis=0),
+        *([] if step is None else [step]),
+        N("Concat", ["had" if step is None else "same", "piece"], ["has"], axis=0),
         N("Identity", ["going"], ["on"]),
     ]
     inputs = [info("i", I, []), info("going", B, []), info("had", F, None)]
