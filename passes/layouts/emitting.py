@@ -21,6 +21,7 @@ from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
+from ..graph.replacing import variables
 from ..names import Names
 from ..overcompute import remove_branching_through_overcompute
 from ..remove_assume import remove_assume
@@ -80,11 +81,11 @@ class Functions:
 
     def shared(self, func: PrimFunc) -> Callee:
         """A function equal to this one, or this one under a name of its own."""
-        func, scalars = closed(func)
+        func, scalars = closed(func.replace(private=True))
         for other in self.made:
             if structural_equal(func.replace(name=other.name), other):
                 return Callee(other.name, scalars)
-        named = refresh(func.replace(name=self.names.fresh(func.name), private=True))
+        named = refresh(func.replace(name=self.names.fresh(func.name)))
         self.made.append(named)
         return Callee(named.name, scalars)
 
@@ -103,6 +104,9 @@ class Emitting:
         self.needed: set[Key] = set()
         need, _ = plan.needs(plan.packed)
         self.used = {key for keys in need.values() for key in keys}
+        own = {getattr(stmt, "var", None) for stmt in self.flow.block.body}
+        for var in variables(self.flow.block) - own:
+            self._name_constant(var)
 
     def block(self) -> Dataflow:
         """The dataflow as planned."""
@@ -180,6 +184,12 @@ class Emitting:
 
     # values
 
+    def _name_constant(self, var: GraphVar) -> None:
+        """Let a variable that is bound to a constant stand for it from here on."""
+        data = self.flow.constants.get(var)
+        if data is not None:
+            self.stored[self.keys.key(data, None)] = Stored(var)
+
     def get(self, var: Any) -> Value:
         """What stands for a variable now."""
         form = self.flow.form(var)
@@ -222,13 +232,11 @@ class Emitting:
         fill = padding if padding is not None else self.aims.get(key)
         if mapping.padded and fill is None:
             fill = const(0, _dtype(plain))
-        if (
-            type(plain) is GraphConst
-            and plain.data.resolved
-            and all(type(dim) is Const for dim in mapping.packed_shape)
-        ):
+        known = self.flow.constants.get(plain) if type(plain) is GraphVar else plain
+        numbers = all(type(dim) is Const for dim in mapping.packed_shape)
+        if type(known) is GraphConst and known.data.resolved and numbers:
             self.report.folded += 1
-            return Stored(GraphConst(constant(mapping.packed(plain.data.array, fill))), fill)
+            return Stored(GraphConst(constant(mapping.packed(known.data.array, fill))), fill)
         dtype = _dtype(plain)
         for old in self.functions.old:
             same = self.flow.conversion(old)
@@ -392,6 +400,8 @@ class Emitting:
         read = dict.fromkeys(node for node in walk(_value(stmt)) if type(node) is GraphVar)
         values = {var: found for var in read if (found := self.get(var)) is not var}
         self.body.append(stmt.replace(value=substitute(stmt.value, values)) if values else stmt)
+        if type(stmt) is GraphBind:
+            self._name_constant(stmt.var)
 
 
 def _value(step: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -66,6 +67,7 @@ class Flow:
     """The bindings of a dataflow: conversions, kernels, functions on packed tensors, and all others.
 
     `forms` tells for each variable what it is a layout of. `items` are the single tensors of kernels that give several.
+    `constants` are variables that are bound to constants, which calls then take.
     """
 
     def __init__(
@@ -75,10 +77,12 @@ class Flow:
         known: dict[Any, Any],
         instances: Instances,
         written: frozenset[GraphVar] = frozenset(),
+        constants: Mapping[GraphVar, GraphConst] | None = None,
     ) -> None:
         self.block, self.module, self.known, self.instances = block, module, known, instances
         # what calls write in place: nothing that makes or uses it may move
         self.written = written
+        self.constants = constants or {}
         self.forms: dict[GraphVar, Form] = {}
         self.claims: dict[GraphVar, Const] = {}
         self.steps: list[Kernel | Fixed | GraphBind | Any] = []
@@ -185,7 +189,7 @@ class Flow:
         target = None if items is None else self.instances.called_for(stmt.value)
         if items is None or target is None:
             return None
-        func, args = target
+        func, args = target[0], self._known_args(target[1])
         count = len(func.params) - len(args)
         program = self.program(func, count)
         plain = all(type(arg) in (GraphVar, GraphConst) and not self.is_padded(arg) for arg in args)
@@ -201,6 +205,10 @@ class Flow:
         named = tuple(outs.get(at) or GraphVar(f"{stmt.var.name}_{at}", kind) for at, kind in enumerate(kinds))
         self.items |= {bind.var for bind in items}
         return Kernel(stmt, func, program, args, named)  # type: ignore[arg-type]
+
+    def _known_args(self, args: tuple[GraphExpr, ...]) -> tuple[GraphExpr, ...]:
+        """What a call is given, constants in place of the variables that are bound to them."""
+        return tuple(self.constants.get(arg, arg) if type(arg) is GraphVar else arg for arg in args)
 
     def _crop(self, stmt: Any) -> tuple[GraphVar, Conversion] | None:
         found = self.instances.called(stmt.value) if type(stmt) is GraphBind else None
@@ -227,7 +235,7 @@ class Flow:
             return self._several(stmt) or stmt
         if found is None or not all(type(arg) in (GraphVar, GraphConst) for arg in found[1]):
             return stmt
-        func, args = found
+        func, args = found[0], self._known_args(found[1])
         if len(args) == 1 and self._is_conversion(stmt, func, args[0]):
             self.conversions.add(stmt.var)
             return None

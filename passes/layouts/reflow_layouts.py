@@ -23,7 +23,7 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import public
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
-from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar, OpCall, TupleItem
+from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphFunc, GraphIf, GraphVar, OpCall, TupleItem
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
@@ -101,6 +101,7 @@ class _Reflow:
         self.decisions: list[Decision] = []
         self.unseen = set(self.asked)
         self.written: frozenset[GraphVar] = frozenset()
+        self.constants: dict[GraphVar, GraphConst] = {}
 
     def run(self) -> Reflowed:
         functions = tuple(self._function(one) if type(one) is GraphFunc else one for one in self.module.functions)
@@ -129,6 +130,12 @@ class _Reflow:
     def _function(self, func: GraphFunc) -> GraphFunc:
         instead: dict[Any, Any] = {}
         self.written = frozenset(written_in_place(func, self.module))
+        self.constants = {
+            node.var: node.value
+            for node in walk(func)
+            if type(node) is GraphBind and type(node.value) is GraphConst
+            if node.value.data.resolved and node.var not in self.written
+        }
         body = self._body(func.body, instead)
         if body is func.body:
             return func
@@ -158,7 +165,7 @@ class _Reflow:
         return stmt.replace(then_body=then, then_value=one, else_body=orelse, else_value=other)
 
     def _block(self, block: Dataflow, instead: dict[Any, Any]) -> Dataflow:
-        flow = Flow(block, self.module, self.known, self.instances, self.written)
+        flow = Flow(block, self.module, self.known, self.instances, self.written, self.constants)
         plan = Plan(flow, self._mappings(flow), self.decide)
         self.decisions += plan.decisions
         if not plan.layouts and not flow.conversions:

@@ -12,6 +12,7 @@ from helpers.layouts import graph
 import tirscript
 from tirscript import DiagnosticError
 from tirscript.ir import Module
+from tirscript.passes.graph import legalize_ops
 from tirscript.passes.layouts import PadMapping, reflow, split_preprocessing
 from tirscript.script import parse
 
@@ -94,6 +95,53 @@ def test_constants_are_packed_and_constants_alike_once() -> None:
     assert done.report.folded == 1 and done.report.conversions == 3
     assert "(1, 1, 4, 4)" in done.module.script() or "[[[[1.0" in done.module.script()
     same(before, done.module, (5, 2))
+
+
+WEIGHT = "G.const([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 'float32')"
+NAMED = {"a": {"x1": rows, "out": rows}, "b": {"x1": rows, "out": rows}}
+
+
+def test_constants_with_names_are_packed() -> None:
+    before = graph('x: G.Tensor((5, 2), "float32")', f"w = {WEIGHT}\na = G.matmul(x, w)\nb = G.matmul(x, w)", "a, b")
+    done = reflow(before, layouts=NAMED)
+    assert (done.report.folded, done.report.conversions) == (1, 3)
+    assert "w = " not in done.module.script()
+    same(before, done.module, (5, 2))
+
+
+def test_constants_outside_of_the_dataflow_are_packed_and_keep_their_names_where_they_stay() -> None:
+    module = parse(f"""
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((5, 2), "float32")):
+        w = {WEIGHT}
+        with G.dataflow():
+            a = G.matmul(x, w)
+            b = G.matmul(x, w)
+            c = G.matmul(x, w)
+            v = {WEIGHT}
+            d = G.matmul(x, v)
+            G.output(a, b, c, d, v)
+        return a, b, c, d, v, w
+""")
+    assert isinstance(module, Module)
+    before = legalize_ops(module)
+    done = reflow(before, layouts=NAMED)
+    assert (done.report.folded, done.report.conversions) == (1, 3)
+    text = done.module.script()
+    assert "matmul, (x, w)" in text and "matmul, (x, v)" in text
+    same(before, done.module, (5, 2))
+
+
+def test_equal_functions_that_convert_are_made_once() -> None:
+    before = graph(
+        'x: G.Tensor((6, 7), "float32"), y: G.Tensor((6, 7), "float32")', "a = G.exp(x)\nb = G.sin(y)", "a, b"
+    )
+    done = reflow(before, layouts={"a": {"out": rows}, "b": {"out": rows}}, decide=lambda one: True)
+    names = [one.name for one in done.module.prim_funcs]
+    assert done.report.conversions == 4 and sorted(names) == ["crop", "exp_packed", "pack", "sin_packed"]
+    same(before, done.module, (6, 7), (6, 7))
 
 
 def test_consumers_that_want_different_padding_get_it() -> None:
