@@ -11,6 +11,7 @@ from ..dtype import BOOL
 from ..expr import Call, Const, Expr, Var
 from ..op import OPS
 from .bounds import Interval, Known, bounds
+from .float_order import concluded, is_float_comparison
 from .logic import NOT, SWAPPED, buffers_read, comparison, conjuncts
 from .modular import ModularSet, intersection, of_polynomial
 from .polynomial import Monomial, Polynomial, monomial_bounds, polynomial
@@ -43,6 +44,7 @@ class Facts:
         self.all: list[Fact] = []
         self.about: dict[Monomial, list[Fact]] = {}
         self.truths: dict[Bucket, list[tuple[Expr, bool]]] = {}
+        self.of_floats: list[tuple[Expr, bool]] = []  # the comparisons of floats
         self.of_memory = 0  # how many depend on the contents of buffers
         self.unreachable = False
         self.nested = 0  # bounds that are learned because of bounds
@@ -80,7 +82,7 @@ class Facts:
                 self.known.forget(expr)
 
     def _set(self, facts: Iterable[Fact]) -> None:
-        self.all, self.about, self.truths, self.of_memory = [], {}, {}, 0
+        self.all, self.about, self.truths, self.of_floats, self.of_memory = [], {}, {}, [], 0
         self.known.changed()
         for fact in facts:
             self._enter(fact)
@@ -91,13 +93,18 @@ class Facts:
         self.known.changed()
         condition, truth = literal(fact.condition)
         self.truths.setdefault(_bucket(condition), []).append((condition, truth))
+        if is_float_comparison(condition):
+            self.of_floats.append((condition, truth))
         for key in fact.number.terms if fact.number is not None else ():
             self.about.setdefault(key, []).append(fact)
 
     def _leave(self, fact: Fact) -> None:
         self.of_memory -= bool(fact.buffers)
         self.known.changed()
-        self.truths[_bucket(literal(fact.condition)[0])].pop()
+        condition, _ = literal(fact.condition)
+        self.truths[_bucket(condition)].pop()
+        if is_float_comparison(condition):
+            self.of_floats.pop()
         for key in fact.number.terms if fact.number is not None else ():
             self.about[key].pop()
 
@@ -107,13 +114,16 @@ class Facts:
         self.unreachable = other.unreachable
 
     def truth(self, condition: Expr) -> bool | None:
-        """Whether a condition is one of the facts, word for word, or the opposite of one."""
+        """Whether a condition is one of the facts, word for word, or the opposite of one. One of floats may follow."""
         if not self.truths:
             return None
         plain, wanted = literal(condition)
         for known, truth in self.truths.get(_bucket(plain), ()):
             if known == plain:
                 return truth is wanted
+        if self.of_floats and is_float_comparison(plain):
+            found = concluded(plain, self.of_floats)
+            return found if found is None else found is wanted
         return None
 
     # what a new fact says
