@@ -60,6 +60,8 @@ class BlockLowering(BufferLowering):
 
     out: list[Stmt]
     block: BlockFrame | None = None
+    lead: list[str]
+    ahead: list[str] | None
     loops = 0
     returns: DType | None = None
     attrs_found: dict[str, Any]
@@ -142,6 +144,9 @@ class BlockLowering(BufferLowering):
         frame = self.frame("`T.init`", node)
         if frame.init is not None:
             raise self.fail("T202", "this block has two inits", node)
+        if self.ahead:  # an init is no statement: its comments stand above the first one in it
+            self.lead = self.ahead.copy()
+            self.ahead.clear()
         frame.init = self.nested(inner)
 
     def define_axes(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> bool:

@@ -28,6 +28,7 @@ class BodyLowering(AssignLowering):
     end = 0  # the last line that may belong to the statement being lowered, comments behind it included
     lead: list[str]  # comments that stand above the first statement of the next body
     orphans: list[str]  # comments of a body without statements, for what encloses it
+    ahead: list[str] | None = None  # comments above the statement that is read, until a body of it takes them
     taken = 0  # the last line whose comments stand in a body already
     begun: ast.stmt | None = None  # the statement that was begun last
     reads_on = 10 * MAX_MISTAKES  # of so many more statements that were left the rest is looked at
@@ -49,6 +50,7 @@ class BodyLowering(AssignLowering):
         """Lower statements into the current body, with the comments between them."""
         comments = self.comments
         if comments is None:
+            self.ahead = None
             for stmt in stmts:
                 self.statement(stmt)
             return
@@ -64,9 +66,13 @@ class BodyLowering(AssignLowering):
             above, beside = comments.head(stmt, first, header_end(stmt))
             if place + 1 < len(stmts) and stmts[place + 1].lineno == stmt.end_lineno:
                 beside = ""  # of the last statement of the line
+            lines = [*pending, *before, *above]
+            ahead = self.ahead = [*lines, *filter(None, (beside,))]
             self.statement(stmt)
             last = max(stmt.end_lineno or first, self.taken)
-            lines = [*pending, *before, *above, *self.orphans]
+            if not ahead:
+                lines, beside = [], ""
+            lines += self.orphans
             self.orphans = []
             if len(self.out) > at:
                 if lines or beside:

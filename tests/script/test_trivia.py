@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
@@ -523,3 +524,48 @@ def test_comments_of_a_branch_that_makes_no_statement_do_not_go_into_the_other()
     )
     body = parse(text).script()
     assert "    # above\n    # as it is\n    if c:\n        y = x\n    else:\n        # another\n" in body
+
+
+def test_comments_above_an_init_stand_above_its_first_statement() -> None:
+    """They do not change places with those of the init itself, nor come behind it."""
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 4):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])  # 1
+
+            # 2
+            with T.init():  # 3
+                # 4
+                B[vi] = 0.0  # 5
+            # 6
+            B[vi] += A[vi, vk]  # 7
+"""
+    printed = parse(text).script()
+    assert re.findall(r"# (\d)", printed) == list("1234567")
+    assert printed.index("T.init") < printed.index("# 1") < printed.index("= 0.0") < printed.index("# 6")
+    assert parse(printed).script() == printed
+
+
+def test_comments_of_the_call_of_a_macro_stay_above_its_init() -> None:
+    text = """
+@T.macro
+def head(B, vi):
+    with T.init():
+        B[vi] = 0.0
+
+
+@T.prim_func
+def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 4):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            # 1
+            head(B, vi)
+            # 2
+            B[vi] += A[vi, vk]
+"""
+    printed = parse(text).script()
+    assert re.findall(r"# (\d)", printed) == list("12")
+    assert parse(printed).script() == printed
