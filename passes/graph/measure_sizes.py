@@ -62,6 +62,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
+from ..lowering import STEPS
 from ..names import Names
 from ..pipeline import module_pass
 from .replacing import with_sizes
@@ -77,9 +78,10 @@ def measure_sizes(module: Module) -> Module:
     inlined: set[str] = set()
     changed: set[str] = set()  # what calls them has other types
     for name in callees_first(module):
-        func = _with_scalars(now[name])
+        done = bool(now[name].attrs.get(STEPS))  # its sizes have names
+        func = now[name] if done else _with_scalars(now[name])
         sized = tuple(map(_sized, func.params))
-        if (
+        if not done and (
             func is not now[name]
             or calls_of(func) & changed
             or sized != func.params

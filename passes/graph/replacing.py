@@ -34,6 +34,8 @@ from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.written import only_reads
 
+from ..lowering import STEPS
+
 
 class Replacing:
     """One function on its way. Subclasses say in `instead` what takes the place of a binding's variable.
@@ -113,8 +115,13 @@ def _bound(body: tuple[Stmt, ...]) -> set[GraphVar]:
 
 
 def each_graph_func(module: Module, rule: Callable[[GraphFunc], GraphFunc]) -> Module:
-    """The module with what a rule makes of each graph function; itself where all of them stay."""
-    functions = tuple(rule(one) if type(one) is GraphFunc else one for one in module.functions)
+    """The module with what a rule makes of each graph function; itself where all of them stay.
+
+    What `split_at_sizes` has made is executed as it is, and stays.
+    """
+    functions = tuple(
+        rule(one) if type(one) is GraphFunc and not one.attrs.get(STEPS) else one for one in module.functions
+    )
     same = all(a is b for a, b in zip(functions, module.functions, strict=True))
     return module if same else module.replace(functions=functions)
 

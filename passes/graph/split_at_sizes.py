@@ -30,7 +30,7 @@ from msgspec import Struct
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import BufferLoad, Expr, Var
+from tirscript.ir.expr import BufferLoad, CallFunction, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
     Dataflow,
@@ -65,22 +65,31 @@ from tirscript.ir.stmt import Return, Stmt
 from ..lowering import STEPS
 from ..names import Names
 from ..pipeline import module_pass
-from .graph_to_tensor import lowered
+from .graph_to_tensor import graph_to_tensor, lowered
 from .replacing import variables
 
 
 @module_pass()
 def split_at_sizes(module: Module) -> Module:
-    """A function that returns `G.Tensor((n,))`, where it computes `n`, becomes calls of tensor functions."""
+    """A function that returns `G.Tensor((n,))`, where it computes `n`, becomes calls of tensor functions.
+
+    Where these call graph functions, all that are left become tensor functions, too: those alone can be called there.
+    """
     made: list[Any] = []
+    steps: list[PrimFunc] = []
     names = Names(one.name for one in module.functions)
     for one in module.functions:
         split = None
         if type(one) is GraphFunc and not one.private and STEPS not in one.attrs:
             split = _Split(one, module, names).functions()
         made += (one,) if split is None else split
-    same = len(made) == len(module.functions)
-    return module if same else module.replace(functions=tuple(made))
+        steps += () if split is None else (step for step in split if type(step) is PrimFunc)
+    if not steps:
+        return module
+    result = module.replace(functions=tuple(made))
+    graphs = {one.name for one in result.graph_funcs}
+    calls_graphs = any(type(node) is CallFunction and node.function in graphs for one in steps for node in walk(one))
+    return graph_to_tensor.function(result) if calls_graphs else result
 
 
 class _Unknown(Exception):

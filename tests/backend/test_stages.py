@@ -226,3 +226,54 @@ def test_a_failure_over_there_comes_back(calls: Calls) -> None:
     made = tirscript.build(module(MIXED.replace("b[vi, vj] = a[vi, vj] + T.float32(1)", SMALL)))
     with pytest.raises(AssertionError, match="small"):
         made(*arrays())
+
+
+def test_functions_of_steps_beside_graph_functions_are_built_from_every_stage() -> None:
+    """What runs in steps stays as it is, and its steps call tensor functions alone, while others wait to be lowered."""
+    stage = module("""
+@I.ir_module
+class M:
+    @G.graph_func(private=True)
+    def helper(x: G.Tensor(("k",), "float32")):
+        k = T.int64()
+
+        @G.graph_func
+        def twice(a: G.Tensor(("j",), "float32")):
+            return G.add(a, a)
+
+        c = G.less(G.sum(x), G.const(0.0, "float32"))
+        if c:
+            y = twice(x)
+        else:
+            y = G.exp(x)
+        return y
+
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "float32"), k: G.Prim("int64"), c: G.Tensor((), "bool")):
+        p = k + 1
+        both = G.split(G.concat((x, x)), 2)
+        if c:
+            d = M.helper(both[0])
+        else:
+            d = G.zeros((p,), "float32")
+        return (d, M.other(x))
+
+    @G.graph_func
+    def other(x: G.Tensor(("n",), "float32")):
+        return M.helper(G.sqrt(x))
+""")
+    x = np.array([1.0, 4.0, 9.0], "float32")
+    wanted = [tirscript.interpret(stage, x, 1, np.bool_(c)) for c in (True, False)]
+    steps = []
+    for step in (None, *default_pipeline()):
+        stage = stage if step is None else step(stage)
+        text = stage.script(constants="inline")
+        stage = module(text)
+        assert stage.script(constants="inline") == text
+        built = tirscript.build(stage)
+        for c, (first, second) in zip((True, False), wanted, strict=True):
+            got = built["main"](x, 1, np.bool_(c))
+            np.testing.assert_allclose(got[0], first, rtol=1e-6)
+            np.testing.assert_allclose(got[1], second, rtol=1e-6)
+        steps.append("runs_steps" in text)
+    assert any(steps)
