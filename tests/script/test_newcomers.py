@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import re
-from typing import Any
 
 import pytest
 from helpers.script import HEADER, function, mistakes, one_mistake
 
-from tirscript import prim_func
 from tirscript.ir import DiagnosticError
 from tirscript.script import parse
 
@@ -219,41 +216,6 @@ def test_body(body: str, code: str, text: str, message: str, hint: str) -> None:
     assert message in found.message and hint in (found.hint or ""), str(found)
 
 
-SIGNATURES = [
-    ('A: "float32[4, 4]"', "T041", '"float32[4, 4]"', "not a type of T", '`T.Buffer((4, 4), "float32")`'),
-    ('A: "int8"', "T010", '"int8"', "`int8` is not defined", "`T.int8`"),
-    ("*A: T.float32", "T040", "A: T.float32", "`*args`", "by place or name"),
-    ('A: T.Tensor((4,), "float32")', "T031", "T.Tensor", "not a function of T", "T.Buffer"),
-    ('A: T.Buffer("float32", (4,))', "T032", 'T.Buffer("float32", (4,))', "the shape comes first", "(128,)"),
-    ("A: T.Buffer(4, 4)", "T109", "4", "not an element type", "(4, 4)"),
-    ('A: T.Buffer((4,), "flot32")', "T109", '"flot32"', "not an element type", "`float32`"),
-    ('A: T.Buffer((4,), "float32", scop="local")', "T032", '"local"', "no `scop`", "`scope`"),
-    ('A: T.Buffer((4,), "float32", "local")', "T032", '"local"', "it takes no `data`", "scope"),
-    ('A: T.Buffer((4.0,), "float32")', "T207", "4.0", "a float, not an integer", ""),
-    ('A: T.Buffer((m,), "float32")', "T010", "m", "`m` is not defined", '`"m"`'),
-    ("A: T.Buffer()", "T032", "T.Buffer()", "needs a shape", "(128, 128)"),
-    ("A: np.ndarray", "T010", "np", "functions of T", "T.Buffer"),
-    ("n: T.int", "T031", "T.int", "not a function", "`T.int32`"),
-    ("A: list", "T041", "list", "not a type of T", "T.Buffer"),
-    ("A: float32[:]", "T010", "float32", "`float32` is not defined", "`T.float32`"),
-    ("A: f64[:, :]", "T010", "f64", "`f64` is not defined", "`T.float64`"),
-    ("A: T.float32[:]", "T207", "T.float32[:]", "a Python slice, not an integer", '`"n"`'),
-    ('A: Buffer[(4, 4), "float32"]', "T010", "Buffer", "`Buffer` is not defined", "`T.Buffer`"),
-    ('A: Tensor[Array, "n m"]', "T010", "Tensor", "`Tensor` is not defined", "a tensor is `T.Buffer("),
-    ("A: npt.NDArray[np.float32]", "T010", "npt", "`npt` is not defined", "a tensor is `T.Buffer("),
-    ("A: wp.array(dtype=float)", "T010", "wp", "`wp` is not defined", "a tensor is `T.Buffer("),
-    ("A: T.Buffer((4,), f32)", "T010", "f32", "`f32` is not defined", "`T.float32`"),
-]
-
-
-@pytest.mark.parametrize(("params", "code", "text", "message", "hint"), SIGNATURES)
-def test_signature(params: str, code: str, text: str, message: str, hint: str) -> None:
-    found = one_mistake("pass", params)
-    assert found.span is not None
-    assert (found.code, found.span.text) == (code, text), str(found)
-    assert message in found.message and hint in (found.hint or ""), str(found)
-
-
 F = "def f(A: T.Buffer((4,), 'float32')):\n    A[0] = 1.0\n"
 TEXTS = [
     (F, "T022", "one decorator", "write `@T.prim_func` above it"),
@@ -305,137 +267,6 @@ def test_calls_between_functions_of_a_module() -> None:
     assert "`M.g(...)`" in (found[4].hint or "")
 
 
-def decorated(body: str, **names: Any) -> DiagnosticError:
-    """The error of a kernel in the user's own Python."""
-    text = "@prim_func\ndef f(A: T.Buffer((4,), 'float32'), n: T.int32):\n    " + body.replace("\n", "\n    ") + "\n"
-    filename = f"<newcomer {body}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    from tirscript.script import tir as T
-
-    with pytest.raises(DiagnosticError) as caught:
-        exec(compile(text, filename, "exec"), {"prim_func": prim_func, "T": T, **names})
-    return caught.value
-
-
-LIVE = [
-    ("A[0] = np.exp(A[0])", "`exp` is Python, which runs while parsing: `A[0]` has no value yet", "`T.exp`"),
-    ("A[0] = math.exp(A[0])", "`exp` is Python", "`T.exp`"),
-    ("A[0] = np.maximum(A[0], 0)", "`maximum` is Python", "`T.max`"),
-    ("A[0] = np.sum(A)", "`A` has no value yet", "for i in range(A.shape[0]):"),
-    ("A[0] = np.float32(A[0])", "`A[0]` has no value yet", '`A[0].astype("float32")`'),
-    ("print(A[0])", "`print` is Python", "T.print"),
-    ('print("A is", A[0])', "`A[0]` has no value yet", "T.print"),
-    ('print("A", *[1, A[0]])', "`*[1, A[0]]` has no value yet", "T.print"),
-    ('print("A", end=A[0])', "`A[0]` has no value yet", "T.print"),
-    ("A[0] = np.where(A[0] > 0, A[0], 0)", "`where` is Python", "`T.if_then_else(cond, a, b)`"),
-    ("x = A[0] > 0\nif bool(x):\n    A[0] = 1.0", "`bool` is Python", "`x != 0`"),
-    ("x = any([A[0] > 0])", "`any` is Python", "`or`"),
-]
-
-
-@pytest.mark.parametrize(("body", "message", "hint"), LIVE)
-def test_live_python(body: str, message: str, hint: str) -> None:
-    import math
-
-    import numpy as np
-
-    (found,) = decorated(body, np=np, math=math).diagnostics
-    assert found.code == "T033" and message in found.message and hint in (found.hint or ""), str(found)
-    assert "BufferLoad" not in str(found)
-
-
-def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
-    def helper(x: Any) -> Any:
-        return x.no_such
-
-    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
-    assert "`helper` is Python" in found.message and "AttributeError" in found.notes[0]
-    assert found.notes[0].startswith("in `helper`, `x.no_such`: ")
-
-
-def test_a_macro_that_returns_a_value_is_a_function_of_python() -> None:
-    square = "def square(x):\n    return x * x\n"
-    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = square(A[1])\n"
-
-    def read(before: str) -> Any:
-        whole = before + square + text
-        filename = f"<macro {len(whole)}>"
-        linecache.cache[filename] = (len(whole), None, whole.splitlines(True), filename)
-        from tirscript.script import tir as T
-
-        scope: dict[str, Any] = {"T": T}
-        exec(compile(whole, filename, "exec"), scope)
-        return scope["f"]
-
-    with pytest.raises(DiagnosticError) as caught:
-        read("@T.macro\n")
-    assert (caught.value.diagnostics[0].hint or "").startswith("take `@T.macro` away: ")
-    assert "A[0] = A[1] * A[1]" in read("").script()
-    with pytest.raises(DiagnosticError) as caught:
-        parse("@T.macro\n" + square + text)
-    assert (caught.value.diagnostics[0].hint or "").startswith("call it on a line of its own")
-
-
-@pytest.mark.parametrize(
-    ("dim", "message", "advice"),
-    [
-        ("None", "a dimension is `None`", 'has a name, as a string: `"n"`'),
-        ("-1", "a dimension of the buffer `A` is -1", "one that is not known has a name"),
-        ("-4", "a dimension of the buffer `A` is -4", "a dimension is 0 or more"),
-    ],
-)
-def test_a_dimension_that_is_not_known_has_a_name(dim: str, message: str, advice: str) -> None:
-    with pytest.raises(DiagnosticError) as caught:
-        parse(f"@T.prim_func\ndef f(A: T.Buffer(({dim}, 4), 'float32')):\n    A[0, 0] = 1.0\n")
-    (found,) = caught.value.diagnostics
-    assert message in found.message and (found.hint or "").endswith(advice)
-
-
-def test_what_a_function_of_the_user_calls_inside_is_named_with_what_takes_its_place() -> None:
-    import math
-
-    import numpy as np
-
-    def direct(x: Any) -> Any:
-        return 1 / (1 + np.exp(-x))
-
-    def through(x: Any) -> Any:
-        return math.sqrt(x) + 1
-
-    def helper(x: Any) -> Any:
-        return through(x + 1)
-
-    (found,) = decorated("A[0] = direct(A[0])", direct=direct).diagnostics
-    assert found.notes[0].startswith("in `direct`, `np.exp(-x)`: ") and "`T.exp`" in (found.hint or "")
-    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
-    assert found.notes[0].startswith("in `through`, `math.sqrt(x)`: ") and "`T.sqrt`" in (found.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("T.int", "`T.int32`"),
-        ("T.double", "`T.float64`"),
-        ("T.tensor", "`T.Buffer((128, 128), "),
-        ("T.Tensor", "`T.Buffer((128, 128), "),
-        ("T.constexpr", "no parameter"),
-        ("T.pointer", '`T.handle("float32")`'),
-        ("T.ir_module", "`@I.ir_module`"),
-        ("T.flaot32", "did you mean `T.float32`?"),
-        ("G.Buffer", "did you mean `T.Buffer`?"),
-        ("G.float32", "did you mean `T.float32`?"),
-        ("I.prim_func", "did you mean `T.prim_func`?"),
-    ],
-)
-def test_a_type_that_a_namespace_has_not_is_told_what_it_is_called_here(name: str, advice: str) -> None:
-    from tirscript.script import graph, ir, tir
-
-    letter, _, attribute = name.partition(".")
-    with pytest.raises(AttributeError, match=re.escape(f"`{name}` does not exist; ")) as caught:
-        getattr({"T": tir, "G": graph, "I": ir}[letter], attribute)
-    assert advice in str(caught.value)
-
-
 @pytest.mark.parametrize("body", ["A", "T.exp", "T.float32"])
 def test_a_name_alone_does_nothing(body: str) -> None:
     found = one_mistake(body)
@@ -451,22 +282,6 @@ def test_several_mistakes_of_a_newcomer_are_said_at_once() -> None:
         ("T032", 9),
         ("T022", 11),
     ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "annotation", "hint"),
-    [
-        ("T.prim_func", 'Buffer((4,), "float32")', "did you mean `T.Buffer`?"),
-        ("T.prim_func", "handle", "did you mean `T.handle`?"),
-        ("T.prim_func", 'T.Buffer((m,), "float32")', 'a symbolic dimension is a string: `"m"`'),
-        ("G.graph_func", 'Tensor((4,), "float32")', "did you mean `G.Tensor`?"),
-        ("G.graph_func", 'G.Tuple(Tensor((4,), "float32"))', "did you mean `G.Tensor`?"),
-    ],
-)
-def test_a_type_without_its_namespace_is_no_symbolic_dimension(kind: str, annotation: str, hint: str) -> None:
-    with pytest.raises(DiagnosticError) as caught:
-        parse(f"{HEADER}@{kind}\ndef f(A: {annotation}):\n    return\n")
-    assert (caught.value.diagnostics[0].code, caught.value.diagnostics[0].hint) == ("T010", hint)
 
 
 THINGS = [
@@ -590,17 +405,6 @@ FOLLOWED = [
     ("x: T.int8 = 0\nx = 3.0", "write `3`", "x: T.int8 = 0\nx = 3"),
     ("x: T.int8 = 0\nx = 300.0", 'cast it: `T.cast(300.0, "int8")`', 'x: T.int8 = 0\nx = T.cast(300.0, "int8")'),
 ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "help"),
-    [
-        ("list[float]", 'a tensor is `T.Buffer((128, 128), "float32")`'),
-        ("T.Pointer('float32')", '`T.handle("float32")` is a typed pointer'),
-    ],
-)
-def test_a_type_as_others_write_it(kind: str, help: str) -> None:
-    assert one_mistake("pass", f"A: {kind}").hint == help
 
 
 @pytest.mark.parametrize(("code", "help", "fixed"), FOLLOWED)

@@ -1,0 +1,103 @@
+"""Mistakes of people who come from numpy in kernels of their own Python: what is said of them."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import pytest
+
+from tirscript import prim_func
+from tirscript.ir import DiagnosticError
+from tirscript.script import parse
+
+
+def decorated(body: str, **names: Any) -> DiagnosticError:
+    """The error of a kernel in the user's own Python."""
+    text = "@prim_func\ndef f(A: T.Buffer((4,), 'float32'), n: T.int32):\n    " + body.replace("\n", "\n    ") + "\n"
+    filename = f"<newcomer {body}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    from tirscript.script import tir as T
+
+    with pytest.raises(DiagnosticError) as caught:
+        exec(compile(text, filename, "exec"), {"prim_func": prim_func, "T": T, **names})
+    return caught.value
+
+
+LIVE = [
+    ("A[0] = np.exp(A[0])", "`exp` is Python, which runs while parsing: `A[0]` has no value yet", "`T.exp`"),
+    ("A[0] = math.exp(A[0])", "`exp` is Python", "`T.exp`"),
+    ("A[0] = np.maximum(A[0], 0)", "`maximum` is Python", "`T.max`"),
+    ("A[0] = np.sum(A)", "`A` has no value yet", "for i in range(A.shape[0]):"),
+    ("A[0] = np.float32(A[0])", "`A[0]` has no value yet", '`A[0].astype("float32")`'),
+    ("print(A[0])", "`print` is Python", "T.print"),
+    ('print("A is", A[0])', "`A[0]` has no value yet", "T.print"),
+    ('print("A", *[1, A[0]])', "`*[1, A[0]]` has no value yet", "T.print"),
+    ('print("A", end=A[0])', "`A[0]` has no value yet", "T.print"),
+    ("A[0] = np.where(A[0] > 0, A[0], 0)", "`where` is Python", "`T.if_then_else(cond, a, b)`"),
+    ("x = A[0] > 0\nif bool(x):\n    A[0] = 1.0", "`bool` is Python", "`x != 0`"),
+    ("x = any([A[0] > 0])", "`any` is Python", "`or`"),
+]
+
+
+@pytest.mark.parametrize(("body", "message", "hint"), LIVE)
+def test_live_python(body: str, message: str, hint: str) -> None:
+    import math
+
+    import numpy as np
+
+    (found,) = decorated(body, np=np, math=math).diagnostics
+    assert found.code == "T033" and message in found.message and hint in (found.hint or ""), str(found)
+    assert "BufferLoad" not in str(found)
+
+
+def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
+    def helper(x: Any) -> Any:
+        return x.no_such
+
+    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
+    assert "`helper` is Python" in found.message and "AttributeError" in found.notes[0]
+    assert found.notes[0].startswith("in `helper`, `x.no_such`: ")
+
+
+def test_a_macro_that_returns_a_value_is_a_function_of_python() -> None:
+    square = "def square(x):\n    return x * x\n"
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = square(A[1])\n"
+
+    def read(before: str) -> Any:
+        whole = before + square + text
+        filename = f"<macro {len(whole)}>"
+        linecache.cache[filename] = (len(whole), None, whole.splitlines(True), filename)
+        from tirscript.script import tir as T
+
+        scope: dict[str, Any] = {"T": T}
+        exec(compile(whole, filename, "exec"), scope)
+        return scope["f"]
+
+    with pytest.raises(DiagnosticError) as caught:
+        read("@T.macro\n")
+    assert (caught.value.diagnostics[0].hint or "").startswith("take `@T.macro` away: ")
+    assert "A[0] = A[1] * A[1]" in read("").script()
+    with pytest.raises(DiagnosticError) as caught:
+        parse("@T.macro\n" + square + text)
+    assert (caught.value.diagnostics[0].hint or "").startswith("call it on a line of its own")
+
+
+def test_what_a_function_of_the_user_calls_inside_is_named_with_what_takes_its_place() -> None:
+    import math
+
+    import numpy as np
+
+    def direct(x: Any) -> Any:
+        return 1 / (1 + np.exp(-x))
+
+    def through(x: Any) -> Any:
+        return math.sqrt(x) + 1
+
+    def helper(x: Any) -> Any:
+        return through(x + 1)
+
+    (found,) = decorated("A[0] = direct(A[0])", direct=direct).diagnostics
+    assert found.notes[0].startswith("in `direct`, `np.exp(-x)`: ") and "`T.exp`" in (found.hint or "")
+    (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
+    assert found.notes[0].startswith("in `through`, `math.sqrt(x)`: ") and "`T.sqrt`" in (found.hint or "")
