@@ -160,7 +160,9 @@ def _place(held: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -
 
 def _what_failed(function: Any, problem: Exception | None) -> tuple[str, str] | None:
     """Which function of the user's own file raised, and by which expression; None where that is not on one line."""
-    if problem is None or not isinstance(function, FunctionType) or function.__module__.startswith("tirscript."):
+    if problem is None or not isinstance(function, FunctionType):
+        return None
+    if (function.__module__ or "").startswith("tirscript."):  # what `exec` made has no module
         return None
     frames = traceback.extract_tb(problem.__traceback__)
     last = next((one for one in reversed(frames) if one.filename == function.__code__.co_filename), None)

@@ -60,6 +60,15 @@ def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
     assert found.notes[0].startswith("in `helper`, `x.no_such`: ")
 
 
+def test_a_failing_function_that_exec_made_is_named_with_its_exception() -> None:
+    """Of a namespace without `__name__`, as `exec` makes it, functions have no module."""
+    made: dict[str, Any] = {}
+    exec("def helper(x):\n    return x.no_such\n", made)
+    assert made["helper"].__module__ is None or made["helper"].__module__ == "builtins"
+    (found,) = decorated("A[0] = helper(A[0])", helper=made["helper"]).diagnostics
+    assert "`helper` is Python" in found.message and "AttributeError" in found.notes[0]
+
+
 def test_a_macro_that_returns_a_value_is_a_function_of_python() -> None:
     square = "def square(x):\n    return x * x\n"
     text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = square(A[1])\n"
