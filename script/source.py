@@ -83,8 +83,12 @@ def _syntax_error(source: Source, problem: SyntaxError) -> Any:
     if message.startswith("cannot assign to function call"):  # of which Python thinks that `==` was meant
         message = "a call cannot be assigned"
     hint = path_hint(source.text) or _pasted_hint(source.text, text) or _syntax_hint(message) or _foreign_hint(text)
-    if message == "invalid syntax" and text[span.column :].partition("#")[0].rstrip() == ":" and _is_open(text):
+    before, rest = (part.decode(errors="replace") for part in (text.encode()[:start], text.encode()[start:]))
+    rest = rest.partition("#")[0].rstrip()
+    if message == "invalid syntax" and rest == ":" and _is_open(text):
         hint = "check the parentheses: one before this `:` is open"
+    elif message == "invalid syntax" and rest.startswith("for ") and hint is None and not _is_open(before):
+        hint = f"a loop is a statement: `{rest.rstrip(':')}:`, and below it, indented, what it repeats"
     return error("T001", message, span, hint=hint)
 
 
@@ -120,6 +124,8 @@ def _syntax_hint(message: str) -> str | None:
         return "an element of a buffer stands in brackets: `A[i] = value`; `==` compares"
     if "too many nested" in message:
         return "bind parts of the expression to names"
+    if message == "invalid decimal literal":
+        return "a number has no suffix, `3.0`, and a product has its sign, `2 * x`"
     return None
 
 
@@ -133,27 +139,45 @@ def path_hint(text: str) -> str | None:
 
 def _foreign_hint(line: str) -> str | None:
     """The way out where a line has the spelling of another language."""
-    for spelling, hint in _FOREIGN:
-        if re.search(spelling, line):
-            return hint
-    return None
+    start = line[:_SEARCHED]
+    return next((hint for spelling, hint in _FOREIGN if re.search(spelling, start)), None)
+
+
+_SEARCHED = 200  # characters of a line that are looked at: some patterns take the square of them
 
 
 _FOREIGN = (
     (r"^\s*(//|/\*)", "`#` begins a comment"),
+    (r"^\s*@[\w.]+(\(.*\))?\s+def\b", "the decorator has a line of its own, above `def`"),
+    (
+        r"^\s*(fn|func|function|kernel|void|__global__|static|inline)\s+\w+[^=]*\(",
+        "write `def f(...):` below `@T.prim_func`",
+    ),
+    (r"^\s*def\s.*[(,]\s*(\w+\s+\w+|T\.\w+(\(.*\))?\s+\w+)\s*[,):]", "a type stands behind its name: `x: T.float32`"),
     (r"\bfor\s*\(.*;", "write `for i in range(n):`"),
-    (r"[\w\])]\+\+|\+\+\w", "write `i += 1`"),
-    (r"[\w\])]--\s*$|--\w+\s*$", "write `i -= 1`"),
+    (r"[\w\])]\+\+|\+\+\w|[\w\])]\s+\+\+\s*;?\s*$", "write `i += 1`"),
+    (r"[\w\])]\s*--\s*;?\s*$|--\w+\s*$", "write `i -= 1`"),
+    (r"[\w\])]\s*>>>", '`>>` of an unsigned value lets zeros in: `x.astype("uint32") >> n`'),
     (r"&&", "write `and`"),
     (r"\|\|", "write `or`"),
     (r"!\s*[\w(]", "write `not`"),
-    (r"\bfor\s*\(", "write `for i in range(n):`"),
+    (r"\bfor\s*\(|^\s*for\s+\w+\s*=|^\s*for\b.*(\.\.|\bin\s*\[[^\]]*:)", "write `for i in range(start, stop):`"),
+    (r"\bif\b.*\bthen\b.*\belse\b", "write `a if cond else b`"),
+    (r"^\s*(if|elif|while|for)\b.*\b(then|do)\s*:?\s*$", "write `if cond:` or `for i in range(n):`"),
+    (
+        r"^\s*(if|while)\s*\(.*\)\s*\w+[\w.]*(\[.*\])?\s*[-+*/]?=[^=]",
+        "a condition ends with `:`, and its body stands below it, indented",
+    ),
+    (r"^\s*if\b.*:.*\belse\s*:", "`else:` has a line of its own; as a value it is `a if cond else b`"),
     (r"^\s*switch\b", "write `if` and `elif`"),
     (r"^\s*do\s*[:{]", "write `while cond:`"),
     (r"\?.*:", "write `a if cond else b`"),
     (rf"^\s*((?:{_C_WORDS})\s+)+\*?\w+\s*(=|;|$)", "write `x = value`, or with a dtype `x: T.float32 = value`"),
     (rf"\((?:{_C_WORDS})\)\s*\w", 'cast it: `x.astype("float32")`'),
-    (r"\belse\s+if\b", "write `elif`"),
+    (r"\b(else\s+if|elseif|elsif)\b", "write `elif`"),
+    (r"^\s*[\w.]+(\[.*\])?\s*:=", "write `x = value`"),
+    (r"=\s*&\s*\w", "the address of an element is `T.address_of(A[0])`"),
+    (r"\w::\w", "the functions of kernels are those of `T`: `T.max(x, y)`"),
 )
 # the head of a body of C, whose mistake Python sees in the lines below
 _BRACE = re.compile(
