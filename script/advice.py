@@ -287,6 +287,42 @@ def advise_graph(name: str, operators: Iterable[str]) -> str | None:
     return GRAPH_ADVICE.get(name) if found is None else f"did you mean `G.{found}`?"
 
 
+def advise_indexed(node: ast.Subscript) -> str:
+    """The way out for the tensor of a graph that is indexed as numpy's are: the operator that takes this part of it."""
+    tensor = ast.unparse(node.value)
+    tensor = tensor if len(tensor) <= 32 else "x"
+    shape = f"{tensor}.shape" if isinstance(node.value, _SIMPLE) else f"({tensor}).shape"
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    dots = next((at for at, item in enumerate(items) if _is_constant(item, Ellipsis)), len(items))
+    places = {at if at < dots else at - len(items): item for at, item in enumerate(items) if at != dots}
+    axes = {axis: item for axis, item in places.items() if ast.unparse(item) != ":"}
+    steps = [ast.unparse(item.step) if item.step else "1" for item in axes.values() if isinstance(item, ast.Slice)]
+    if axes and len(steps) == len(axes):
+        if [ast.unparse(item) for item in axes.values()] == ["::-1"]:
+            return f"`G.flip({tensor}, axis={next(iter(axes))})`"
+        bounds = [(item.lower, item.upper) for item in axes.values() if isinstance(item, ast.Slice)]
+        begin = ", ".join(ast.unparse(lower) if lower else "0" for lower, _ in bounds)
+        end = ", ".join(
+            ast.unparse(upper) if upper else f"{shape}[{at}]" for at, (_, upper) in zip(axes, bounds, strict=True)
+        )
+        strides = f", strides=[{', '.join(steps)}]" if any(step != "1" for step in steps) else ""
+        if not any(step.startswith("-") for step in steps):
+            return f"`G.strided_slice({tensor}, axes={[*axes]}, begin=[{begin}], end=[{end}]{strides})`"
+    elif len(axes) == 1:
+        ((axis, item),) = axes.items()
+        if _is_constant(item, None):
+            return f"`G.expand_dims({tensor}, axis={axis})`"
+        at = ast.unparse(item)
+        if isinstance(item, ast.UnaryOp) and isinstance(item.op, ast.USub):
+            at = f"{shape}[{axis}] - {ast.unparse(item.operand)}"
+        return f"`G.take({tensor}, {at}, axis={axis})`"
+    return "take a slice with `G.strided_slice`, or elements with `G.take`"
+
+
+def _is_constant(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
 def advise_absent(name: str, letter: str, of: dict[str, Any]) -> str | None:
     """The way out for a name that a namespace has not where Python looks it up: in an annotation, or as a decorator."""
     if letter == "T" and (name in ABSENT_ADVICE or name in ADVICE):

@@ -50,7 +50,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import counted, words
 
 from . import context
-from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, taken_in
+from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, advise_indexed, taken_in
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
@@ -430,8 +430,8 @@ class GraphExprLowering(GraphLegacyLowering):
             return super().item_of(owner, node)
         kind = self.type_at_place(owner, node)
         if type(kind) is TensorType:
-            hint = "take a slice with `G.strided_slice`, or elements with `G.take`"
-            raise self.fail("T022", "a tensor is not indexed in a graph function", node, hint=hint)
+            message = "a tensor is not indexed in a graph function"
+            raise self.fail("T022", message, node, hint=advise_indexed(node))
         item = self._item(node.slice)
         index = item.value if type(item) is Const else item
         if type(index) is not int:

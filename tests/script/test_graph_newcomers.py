@@ -243,3 +243,32 @@ def test_a_type_as_others_write_it(kind: str, hint: str) -> None:
 def test_brackets_of_a_type_that_python_evaluates() -> None:
     with pytest.raises(TypeError, match=r"`G\.Tensor` takes its arguments in round brackets"):
         G.Tensor[(4, 8), "float32"]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        *("x[0]", "x[-1]", "x[n]", "x[:, 2]", "x[..., 0]", "x[ids]", "x[:, ids]", "(x + x)[-1]"),
+        *("x[1:3]", "x[1:]", "x[:-1]", "x[-3:-1]", "x[::2]", "x[:, ::3]", "x[..., :2]", "x[1:3, 2:4]", "(x + x)[1:]"),
+        *("x[None]", "x[..., None]", "x[:, None]", "x[::-1]", "x[:, ::-1]"),
+    ],
+)
+def test_the_operator_that_is_told_for_an_index_takes_what_numpy_would(index: str) -> None:
+    text = (
+        "from tirscript.script import graph as G, tir as T\n\n\n@G.graph_func\n"
+        'def f(x: G.Tensor((4, 8), "float32"), ids: G.Tensor((2,), "int64"), n: T.int64):\n    return {}\n'
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text.format(index))
+    (one,) = caught.value.diagnostics
+    assert one.message == "a tensor is not indexed in a graph function" and one.hint is not None
+    given = {"x": np.arange(32, dtype="float32").reshape(4, 8), "ids": np.array([3, 1]), "n": 2}
+    found = tirscript.interpret(tirscript.parse(text.format(one.hint.strip("`"))), *given.values())
+    assert np.array_equal(found, eval(index, dict(given)))
+
+
+@pytest.mark.parametrize("index", ["x[0, 1]", "x[:]", "x[...]", "x[3:0:-1]", "x[::-1, ::-1]", "x[0, :, None]"])
+def test_an_index_that_is_no_one_operator_has_both_named(index: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(GRAPH.format(value=index))
+    assert caught.value.diagnostics[0].hint == "take a slice with `G.strided_slice`, or elements with `G.take`"
