@@ -337,6 +337,8 @@ def unify(entry: Op, args: list[Operand]) -> list[Expr]:
         if entry.operands == INTBOOLS and entry.symbol in ("&", "|"):
             word = "and" if entry.symbol == "&" else "or"
             hint = f"join conditions with `{word}`: `{entry.symbol}` binds more tightly than comparisons"
+        if entry.symbol == "^" and common.is_float:
+            hint = "a power is `x ** y`"
         if entry.name == "div" and common.is_int:
             hint = "use `//` (floor), `T.truncdiv`, or cast an operand to a float"
         raise fail("T105", f"`{entry.spelling}` takes {kinds}, not {common}", hint)
@@ -428,12 +430,18 @@ def join(spelling: str, a: DType, b: DType) -> DType:
     if a.is_int and b.is_int and a.kind == b.kind:
         return a if a.bits > b.bits else b
     if a.is_int and b.is_int:
-        raise fail(
-            "T107",
-            f"`{spelling}` of {a} and {b}: signed with unsigned",
-            f'cast one of them, as in `x.astype("{a}")`',
-        )
+        raise fail("T107", f"`{spelling}` of {a} and {b}: signed with unsigned", _signed_hint(a, b))
     raise fail("T107", f"`{spelling}` of {a} and {b}", "cast one of them")
+
+
+def _signed_hint(a: DType, b: DType) -> str:
+    """The way out for a signed and an unsigned integer: the least signed type that holds the values of both."""
+    signed, unsigned = (b, a) if a.kind == "uint" else (a, b)
+    if signed.bits > unsigned.bits:
+        return f'cast the unsigned one: `x.astype("{signed}")` keeps its value'
+    if unsigned.bits < 64:
+        return f'cast both: `x.astype("int{2 * unsigned.bits}")` keeps the value of either'
+    return f'cast one of them, as in `x.astype("{a}")`'
 
 
 def cast(value: Operand, to: object) -> Expr:

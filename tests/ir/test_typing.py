@@ -131,7 +131,7 @@ def test_signed_with_unsigned_needs_a_cast() -> None:
         "T107",
         "`+` of int32 and uint32: signed with unsigned",
         lambda: var("int32") + var("uint32"),
-        'x.astype("int32")',
+        'cast both: `x.astype("int64")`',
     )
     fails("T107", "`<` of int8 and uint64", lambda: var("int8") < var("uint64"))
 
