@@ -30,7 +30,7 @@ from .context import Abort, Macro, Pending, Poison, Stale
 from .expr import Method
 from .loop import LoopLowering
 from .namespace import BufferType, Form, TypeName
-from .plain import inside, plain_string, refuse_depth
+from .plain import inside, of_the_program, plain_string, refuse_depth
 from .scope import targets_of
 from .trivia import header_end
 
@@ -91,6 +91,13 @@ class StmtLowering(LoopLowering):
             if isinstance(value, (Buffer, Form, TypeName, Op)):
                 hint = f"call it: `T.{value.name}(...)`" if isinstance(value, (Form, Op)) else None
                 raise self.fail("T020", f"a name alone does nothing: `{self.span(node).text}`", node, hint=hint)
+            if isinstance(value, (list, tuple, dict)) and of_the_program(value) and not self.theirs:
+                hint = "assign them"
+                if isinstance(call, (ast.ListComp, ast.DictComp, ast.GeneratorExp)):
+                    loop = call.generators[0]
+                    heading = f"`for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}:`"
+                    hint = f"a loop is a statement: {heading}, and below it, indented, what it repeats"
+                raise self.fail("T020", "these values are not used", node, hint=hint)
             return
         self.callee = call.func
         function = self.value(call.func)

@@ -35,7 +35,6 @@ BODIES = [
     ("for x, y in zip([1, 2], [3, 4], strict=True):\n    X[x] = y", "X[1] = 3\nX[2] = 4"),
     ("T.static_assert(2 > 1, 'm')\nT.assume(2 > 1)\nassert 2 > 1", "pass"),
     ("pass\n'a comment as a string'\n...\nX[0] = 1", "X[0] = 1"),
-    ("[T.print(x) for x in [1, 2]]", "pass"),
     (
         "X[0], (x, y) = 1, (2, 3)\nX[1] = x + y",
         "X[0] = 1\nx: T.let[T.int32] = 2\ny: T.let[T.int32] = 3\nX[1] = x + y",
