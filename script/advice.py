@@ -9,6 +9,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import scalar_names
+from tirscript.ir.op import OPS
 
 from .namespace import TILE_NAMESPACES, Unsupported
 from .tvm import DTYPES, OLDER_INTRINSICS
@@ -19,6 +20,7 @@ LIBRARIES = frozenset(
         *("np", "numpy", "math", "random", "scipy", "cp", "cupy"),
         *("torch", "F", "nn", "tf", "jax", "jnp", "lax"),
         *("tl", "triton", "tvm", "numba", "nb", "ti", "taichi"),
+        *("std", "Math", "cmath"),
     )
 )
 
@@ -37,6 +39,11 @@ _BUFFER = 'a tensor is `T.Buffer((128, 128), "float32")`'
 _VIEW = "index it in another order, or view it: `view = A.view(4, 4)`"
 _FLAT = "index it in another order, or view it: `view = A.view(-1)`"
 _THREADS = "a loop is run by threads where it says so: `for i in T.parallel(n):`"
+
+_RANDOM = "a kernel draws no numbers: make them with numpy, and pass the array"
+_VARIABLE = "a name that is assigned again is a variable: `x: T.float32 = 0.0`, then `x = x + 1.0`"
+_BEST = "keep the {} so far in a loop: `best = T.{}(best, A[i])`"
+_SYNC = '`T.tvm_storage_sync("shared")` waits for the threads of a block'
 
 _SORTED = "compare and exchange elements in loops"
 
@@ -80,6 +87,8 @@ ADVICE: dict[str, str] = {
     "full": _MEMORY,
     "alloc": _MEMORY,
     "alloc_fragment": _MEMORY,
+    **dict.fromkeys(("alloc_var", "alloc_scalar", "local_var"), _VARIABLE),
+    **dict.fromkeys(("rand", "randn", "random", "randint", "uniform", "normal", "seed"), _RANDOM),
     "sum": _SUM,
     "mean": "add in a loop, then divide by the count",
     "prod": "multiply in a loop",
@@ -118,8 +127,7 @@ ADVICE: dict[str, str] = {
     "blockIdx": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',
     "blockDim": 'it is the extent of the loop: `for i in T.thread_binding(n, thread="threadIdx.x"):`',
     "program_id": 'a loop gives the number: `for i in T.thread_binding(n, thread="blockIdx.x"):`',
-    "syncthreads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
-    "sync_threads": '`T.tvm_storage_sync("shared")` waits for the threads of a block',
+    **dict.fromkeys(("syncthreads", "__syncthreads", "sync_threads"), _SYNC),
     "Parallel": "`for i in T.parallel(n):`",
     "Pipelined": _LOOP,
     "Kernel": _THREADS,
@@ -143,7 +151,7 @@ ADVICE: dict[str, str] = {
     "copy": "copy in a loop: `copied[i] = A[i]`",
     "script": "`from tirscript.script import ir as I, tir as T` gives `T` and `I`",
     "len": "the extent of a dimension is `A.shape[0]`",
-    "print": '`T.print("x =", x)` prints when the kernel runs',
+    **dict.fromkeys(("print", "printf"), '`T.print("x =", x)` prints when the kernel runs'),
     "append": "a Python sequence is made at once: `[n * i for i in range(4)]`; numbers of the program are in buffers",
     "graph_func": _GRAPH,
     "function": f"{_KERNEL}; {_GRAPH}",
@@ -160,6 +168,12 @@ ADVICE: dict[str, str] = {
     "compute": "write the loops, and the element of each iteration: `C[i, j] = A[i, j] + 1.0`",
     "sort": _SORTED,
     **dict.fromkeys(("ptr", "Pointer"), '`T.handle("float32")` is a typed pointer'),
+}
+# what somebody who asks a buffer for this wants, where T has the name for something else
+_OF_BUFFERS = {
+    "max": _BEST.format("greatest", "max"),
+    "min": _BEST.format("least", "min"),
+    "astype": 'cast its elements: `A[i].astype("float32")`',
 }
 # which of them T has too, for something else: there it is no value
 _OTHERWISE = frozenset(("where",))
@@ -355,9 +369,9 @@ def advise_member(buffer: Buffer, name: str) -> str | None:
     if name == "size":
         sizes = [f"{buffer.name}.shape[{at}]" for at in range(buffer.ndim)] or ["1"]
         return f"it has so many elements: `{' * '.join(sizes)}`"
-    hint, element = ADVICE.get(name), element_of(buffer)
+    hint, element = _OF_BUFFERS.get(name) or ADVICE.get(name), element_of(buffer)
     if hint is None:
-        return None
+        return f"of each element, in a loop: `T.{name}({element})`" if name in OPS else None
     hint = hint.replace("copied[i]", f"copied{element.removeprefix(buffer.name)}").replace("A[i]", element)
     return hint.replace("A.view", f"{buffer.name}.view")
 

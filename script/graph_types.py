@@ -28,6 +28,7 @@ from .function import FunctionLowering
 from .graph_names import TypeForm, TypeSpec
 from .namespace import BufferForm, BufferType, TypeName
 
+_NUMBERS = {"`int`": "int64", "`float`": "float32", "`bool`": "bool"}
 _EXAMPLE = 'such as `G.Tensor((4, 4), "float32")`'
 _NONE = TupleType(())
 _MESH = re.compile(r"\w+\[\d+\]")
@@ -70,6 +71,9 @@ class GraphTypeLowering(FunctionLowering):
         if value is None:
             return _NONE
         hint = _EXAMPLE
+        kind = _NUMBERS.get(words(value))
+        if kind is not None:
+            hint = f'a number is `G.Prim("{kind}")`, a tensor {_EXAMPLE.removeprefix("such as ")}'
         if isinstance(value, (BufferForm, BufferType)):
             self.foreign_params += self.in_signature
             hint = f"a graph function takes tensors, {_EXAMPLE}"

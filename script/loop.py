@@ -49,6 +49,11 @@ def several_extents(given: ast.expr) -> str:
     return f"*{ast.unparse(given)}"
 
 
+def _is_extent(value: Any) -> bool:
+    """Whether a value is an integer, known while parsing or not."""
+    return isinstance(value, int) or (isinstance(value, Expr) and value.dtype.is_int)
+
+
 class LoopLowering(BodyLowering):
     """Lowers loops."""
 
@@ -189,7 +194,9 @@ class LoopLowering(BodyLowering):
             hint = self.symbol_advice(value) if isinstance(value, str) else None
             if isinstance(value, str) and is_thread(value):
                 hint = f"the extent comes before it: `T.thread_binding(n, thread={value!r})`"
-            if isinstance(item, ast.Attribute) and item.attr == "shape":
+            if isinstance(value, range):
+                hint = f"an extent is a number: `{len(value)}`"
+            elif isinstance(item, ast.Attribute) and item.attr == "shape":
                 hint = f"one dimension of it is `{ast.unparse(item)}[0]`"
             elif isinstance(value, (tuple, list)):
                 hint = f"loops over each of several extents are `T.grid({several_extents(item)})`"
@@ -316,6 +323,11 @@ class LoopLowering(BodyLowering):
     def _static_for(self, node: ast.For) -> None:
         hint = node.target.id if isinstance(node.target, ast.Name) else "item"
         values = self.iterate(self.value(node.iter), node.iter)
+        if isinstance(node.target, (ast.Tuple, ast.List)) and values and all(map(_is_extent, values)):
+            count = counted(len(node.target.elts), "target")
+            names = ", ".join(map(ast.unparse, node.target.elts))
+            loops = f"nested loops are `for {names} in T.grid({several_extents(node.iter)}):`"
+            raise self.fail("T033", f"one value for {count}", node.target, hint=loops)
         if not any(isinstance(part, ast.GeneratorExp) for part in ast.walk(node.iter)):
             values = self.settled(values, hint, node)  # the whole sequence is there before the first round
         mistakes = len(self.diagnostics)

@@ -20,7 +20,7 @@ from .advice import ADVICE, element_hint
 from .budget import MAX_DEPTH, TOO_DEEP
 from .context import Abort, Context, OfSymbols, Poison, Round
 from .namespace import BufferType, Form, LetForm, Namespace, OutsideOfKernel, TypeName
-from .python import MAX_ITEMS, TooLarge
+from .python import BUILTINS, MAX_ITEMS, TooLarge
 from .tvm import DialectFunction
 
 _PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
@@ -159,7 +159,10 @@ class PlainLowering(Context):
         return items
 
     def not_called(self, owner: Any, node: ast.Subscript) -> None:
-        """Refuse brackets behind what takes its arguments in parentheses, such as `T.grid[4, 4]`."""
+        """Refuse brackets behind what takes its arguments in parentheses, such as `T.grid[4, 4]` and `range[4]`."""
+        if not self.in_signature and any(owner is known for known in BUILTINS.values()):
+            name, items = self.span(node.value).text, self.span(node.slice).text
+            raise self.fail("T022", f"`{name}` is called, not indexed", node, hint=f"write `{name}({items})`")
         if isinstance(owner, (Form, Op, DialectFunction)) and type(owner) is not LetForm:
             name = self.span(node.value).text
             raise self.fail(
@@ -189,6 +192,8 @@ class PlainLowering(Context):
         if isinstance(target, ast.Name):
             self.define(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, (Expr, int, float)):
+                raise self.fail("T033", f"one value for {counted(len(target.elts), 'target')}", target)
             for name, item in self.spread(target, self.iterate(value, target), target):
                 self.unpack(name, item)
         else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphExpr, GraphVar
@@ -37,7 +38,12 @@ class PythonCallLowering(SubscriptLowering):
         if isinstance(function, Expr):
             raise self.fail("T022", f"this is a value of {function.dtype}, which cannot be called", node.func)
         if not callable(function) or isinstance(function, (PrimFunc, GraphExpr, Module)):
-            raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func)
+            hint = None
+            if isinstance(function, (tuple, list)) and len(node.args) == 1:
+                hint = f"an item stands in brackets: `{self.span(node.func).text}[{self.span(node.args[0]).text}]`"
+            elif isinstance(function, DType) and len(node.args) == 1:
+                hint = f'cast to it: `T.cast({self.span(node.args[0]).text}, "{function}")`'
+            raise self.fail("T022", f"this is {words(function)}, which cannot be called", node.func, hint=hint)
         if not self.trusted and function not in _SAFE and not isinstance(function, TypeForm):
             name = getattr(function, "__name__", type(function).__name__)
             raise self.fail("T003", f"`{name}` is not available to text that is parsed", node)

@@ -154,7 +154,7 @@ def _tensor(value: Any, like: DType | None) -> GraphExpr:
     if isinstance(value, (bool, int, float)):
         own = like or (BOOL if isinstance(value, bool) else FLOAT32 if isinstance(value, float) else INT32)
         if isinstance(value, float) and not own.is_float:
-            raise fail("T103", f"{value!r} is no {own}", 'cast the tensor first: `x.astype("float32")`')
+            raise fail("T103", f"{value!r} is no {own}", 'cast the tensor beside it: `x.astype("float32")`')
         return GraphConst(constant(float(value) if own.is_float else value, own))
     if isinstance(value, ConstantTensor) or hasattr(value, "__array_interface__"):
         return GraphConst(constant(value))

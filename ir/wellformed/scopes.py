@@ -24,6 +24,13 @@ from .size import FEW, too_large
 _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ...)`, or make it a parameter'
 
 
+def _bind(var: Var) -> str:
+    """The way out for a variable that nothing defines: only of integers there are symbolic dimensions."""
+    if var.dtype.is_int:
+        return _BIND.format(var.name)
+    return f"give it a value, as in `{var.name} = T.{var.dtype}(0)`, or make it a parameter"
+
+
 _OF_GRAPHS = (GraphExpr, GraphBind, MatchCast, Dataflow, GraphIf)
 
 
@@ -120,7 +127,7 @@ class Scopes:
                     f"nothing defines the variable `{binder.name}`",
                     span,
                     notes=pointing(binder.span, f"`{binder.name}` is made here"),
-                    hint=_BIND.format(binder.name),
+                    hint=_bind(binder),
                 )
             return error(
                 "T201",

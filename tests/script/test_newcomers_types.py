@@ -60,6 +60,16 @@ def test_a_dimension_that_is_not_known_has_a_name(dim: str, message: str, advice
     assert message in found.message and (found.hint or "").endswith(advice)
 
 
+@pytest.mark.parametrize(("kind", "way"), [("int", "int64"), ("float", "float32"), ("bool", "bool")])
+def test_a_number_of_a_graph_is_told_by_its_kind(kind: str, way: str) -> None:
+    text = HEADER + "@G.graph_func\ndef f(n: {}, x: G.Tensor((4,), 'float32')):\n    return x\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text.format(kind))
+    (found,) = caught.value.diagnostics
+    assert found.code == "T041" and f'`G.Prim("{way}")`' in str(found.hint)
+    parse(text.format(f'G.Prim("{way}")'))
+
+
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
