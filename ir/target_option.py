@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
+_Type = type  # by this name in `TargetOption`, whose field is called `type`
+
 # what a target's string and dict hold for a type of option
 _TYPES: dict[type, tuple[str, Callable[[Any], bool]]] = {
     str: ("a word", lambda value: isinstance(value, str)),
@@ -25,7 +27,7 @@ class TargetOption(Struct, frozen=True):
     """
 
     name: str
-    type: type
+    type: _Type
     doc: str
     choices: tuple[str, ...] = ()
     least: int | None = None

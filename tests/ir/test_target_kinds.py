@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pickle
 from collections.abc import Iterator
@@ -233,3 +234,8 @@ def test_fields_of_a_kind_are_checked_where_it_is_made() -> None:
     with pytest.raises(TypeError, match="`scopes` of a TargetKind is a tuple, not a str"):
         tirscript.register_target_kind(tirscript.TargetKind("unmade", "Nothing.", scopes="sram"))  # type: ignore[arg-type]
     assert "unmade" not in TARGET_KINDS
+
+
+def test_the_help_of_an_option_says_what_its_fields_are() -> None:
+    """Its field `type` hides Python's."""
+    assert inspect.signature(TargetOption).parameters["type"].annotation is type
