@@ -16,6 +16,8 @@ def no_program(x: object) -> str:
 
 def kind_of(x: object) -> str:
     """A value by its class, with an article."""
+    if x is None:
+        return "None"
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     return f"the class {name}" if isinstance(x, type) else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

@@ -22,7 +22,6 @@ from tirscript.ir.module import Module
 from tirscript.ir.span import Source, Span, Trivia
 from tirscript.ir.verify import check_well_formed
 from tirscript.ir.whole_files import reason
-from tirscript.ir.words import words
 
 from .budget import Budget
 from .constant import Sources
@@ -30,7 +29,7 @@ from .context import MAX_MISTAKES, Abort, Called, Macro, ModuleRef, OfSymbols, P
 from .function import FunctionLowering
 from .graph_names import GraphNamespace, TypeForm, graph_names
 from .known import Function
-from .live import caller, in_class, locals_of, names_of
+from .live import caller, in_class, locals_of, names_of, wrongly_decorated
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
@@ -79,7 +78,7 @@ def _decorated(function: Any, decorator: Callable[..., Any], written: str, optio
     if function is None:
         return lambda given: decorator(given, **options)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"{written} decorates a function, not {words(function)}")
+        raise wrongly_decorated(written, "function", function)
     # by what name it was called, and with what, its line need not say: `kernel = T.prim_func(private=True)`
     said = {name: value for name, value in options.items() if value is not (name != "private")}
     called = Called(decorator.__name__, said)
@@ -105,7 +104,7 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
     if cls is None:
         return lambda given: ir_module(given, check_well_formed=check_well_formed, s_tir=s_tir)
     if not isinstance(cls, type):
-        raise TypeError(f"I.ir_module decorates a class, not {words(cls)}")
+        raise wrongly_decorated("I.ir_module", "class", cls)
     source, tree, _ = definition_of(cls)
     frame = caller()
     names = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
@@ -221,7 +220,7 @@ def macro(function: Any = None, *, hygienic: bool = True) -> Any:
     if function is None:
         return lambda given: macro(given, hygienic=hygienic)
     if not isinstance(function, FunctionType):
-        raise TypeError(f"T.macro decorates a function, not {words(function)}")
+        raise wrongly_decorated("T.macro", "function", function)
     source, tree, node = definition_of(function)
     local = locals_of(function)
     comments = Comments(source.text, tree)

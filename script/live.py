@@ -6,6 +6,8 @@ import sys
 from types import FrameType, FunctionType
 from typing import Any
 
+from tirscript.ir.words import words
+
 # modules whose functions decorate, or stand around those that do: what they decorate stands in the frame above theirs
 _OURS = (__name__, f"{__package__}.entry", "tirscript.backend.build", "tirscript.ir.check")
 
@@ -26,6 +28,21 @@ def in_class(function: FunctionType) -> bool:
         and "__qualname__" in frame.f_locals
         and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
     )
+
+
+def wrongly_decorated(decorator: str, wanted: str, given: Any) -> TypeError:
+    """What `decorator`, which reads the source of a function or of a class, is to raise for something else."""
+    what, way = words(given), ""
+    if isinstance(given, type):
+        what, way = f"the class `{given.__name__}`", "; a class is a module, under `@I.ir_module`"
+    elif isinstance(given, FunctionType):
+        what, way = f"the function `{given.__name__}`", "; a function is under `@T.prim_func` or `@G.graph_func`"
+    else:
+        inner = getattr(given, "__wrapped__", None) or getattr(given, "fget", None)
+        if isinstance(inner, FunctionType) and wanted == "function":
+            what = f"what another decorator made of `{inner.__name__}`"
+            way = f"; write `@{decorator}` directly above `def`, and that decorator above it"
+    return TypeError(f"{decorator} decorates a {wanted}, not {what}{way}")
 
 
 def locals_of(function: FunctionType) -> dict[str, Any]:

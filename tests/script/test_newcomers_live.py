@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
+import re
 from typing import Any
 
 import pytest
 
-from tirscript import prim_func
+from tirscript import build, ir_module, prim_func
 from tirscript.ir import DiagnosticError
 from tirscript.script import parse
 
@@ -110,3 +112,37 @@ def test_what_a_function_of_the_user_calls_inside_is_named_with_what_takes_its_p
     assert found.notes[0].startswith("in `direct`, `np.exp(-x)`: ") and "`T.exp`" in (found.hint or "")
     (found,) = decorated("A[0] = helper(A[0])", helper=helper).diagnostics
     assert found.notes[0].startswith("in `through`, `math.sqrt(x)`: ") and "`T.sqrt`" in (found.hint or "")
+
+
+def plain(x: Any) -> Any:
+    return x
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            staticmethod(plain),
+            "not what another decorator made of `plain`; write `@T.prim_func` directly above `def`, ",
+        ),
+        (
+            functools.cache(plain),
+            "not what another decorator made of `plain`; write `@T.prim_func` directly above `def`, ",
+        ),
+        (property(plain), "not what another decorator made of `plain`; write `@T.prim_func` directly above `def`, "),
+        (int, "not the class `int`; a class is a module, under `@I.ir_module`"),
+        (3, "not a Python int"),
+    ],
+)
+def test_what_no_function_is_is_told_with_where_the_decorator_belongs(made: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"T.prim_func decorates a function, {words}")):
+        prim_func(made)
+
+
+def test_a_function_is_no_module() -> None:
+    with pytest.raises(TypeError, match=r"not the function `plain`; a function is under `@T.prim_func` or"):
+        ir_module(plain)
+    with pytest.raises(TypeError, match=r"I.ir_module decorates a class, not a Python property$"):
+        ir_module(property(plain))
+    with pytest.raises(TypeError, match=r"build takes a PrimFunc, a GraphFunc or a Module, not None$"):
+        build(None)
