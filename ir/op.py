@@ -7,6 +7,7 @@ llvmlite: it holds names.
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 import threading
@@ -21,7 +22,7 @@ from .diagnostic import Diagnostic, DiagnosticError
 from .dtype import BOOL, FLOAT32, INT32, VOID, DType, dtype
 from .expr import Broadcast, BufferData, Call, CommReducer, Expr, Var, literal, round_float
 from .expr import const as const  # passes find it beside the operators
-from .words import EntryDoc, call_it, counted, words
+from .words import EntryDoc, EntrySignature, call_it, counted, without_annotations, words
 
 Operand = Any  # an Expr or a Python number
 
@@ -120,6 +121,16 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
         """How messages name it."""
         return self.symbol or f"T.{self.name}"
 
+    def _signature(self) -> inspect.Signature:
+        if self.make is not None:
+            return without_annotations(inspect.signature(self.make))
+        if not self.parameters and self.arity[1]:
+            return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.parameters])
+
+    __signature__ = EntrySignature(_signature)
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
@@ -127,7 +138,7 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
         return get_op, (self.name,)
 
 
-Op.__doc__ = EntryDoc(Op.__doc__)  # type: ignore[assignment]
+Op.__doc__ = EntryDoc(Op.__doc__, lambda entry: f"T.{entry.name}")  # type: ignore[assignment]
 call_it(Expr, "value of the program")
 call_it(BufferData, "address")
 call_it(DType, "dtype", str)

@@ -37,11 +37,31 @@ def documentation(function: Callable[..., Any], what: str) -> str:
 class EntryDoc:
     """The `__doc__` of a class whose instances are documented by their field `doc`, so that `help(T.exp)` shows it."""
 
-    def __init__(self, of_class: str | None) -> None:
-        self.of_class = of_class
+    def __init__(self, of_class: str | None, called: Callable[[Any], str]) -> None:
+        self.of_class, self.called = of_class, called
 
     def __get__(self, entry: Any, cls: type) -> str | None:
-        return self.of_class if entry is None else entry.doc
+        if entry is None:
+            return self.of_class
+        return f"{entry.doc}\n\n`{self.called(entry)}{inspect.signature(entry)}`"
+
+
+class EntrySignature:
+    """The `__signature__` of the entries of a table, which help and notebooks show; that of their class is its own."""
+
+    def __init__(self, of_entry: Callable[[Any], inspect.Signature]) -> None:
+        self.of_entry = of_entry
+
+    def __get__(self, entry: Any, cls: type) -> inspect.Signature:
+        if entry is None:
+            raise AttributeError("__signature__")
+        return self.of_entry(entry)
+
+
+def without_annotations(signature: inspect.Signature) -> inspect.Signature:
+    """A signature with the names and defaults of its parameters alone."""
+    plain = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    return inspect.Signature(plain)
 
 
 def identifier(name: str) -> str:

@@ -104,6 +104,9 @@ class LetType:
     def __init__(self, type_: DType | None) -> None:
         self.dtype = type_
 
+    def __repr__(self) -> str:
+        return "<T.let>" if self.dtype is None else f"<T.let[T.{self.dtype}]>"
+
 
 class ValueForm(Form):
     """A construct that is also a Python function, so that a program can be given what it makes."""
@@ -229,6 +232,9 @@ class BufferType:
         self.axis_separators = tuple(axis_separators or ())
         self.layout = layout
         self.allocated_addr = allocated_addr
+
+    def __repr__(self) -> str:
+        return f'<T.Buffer({self.shape}, "{self.dtype}")>'
 
 
 class WrongBufferType:
@@ -389,7 +395,13 @@ call_it(LetType, "annotation of a binding")
 call_it(Namespace, "namespace", lambda namespace: namespace._letter)
 
 _VECTOR = re.compile(r"[a-z]+\d+(_[a-z0-9]+)?x(vscalex)?\d+")
-AXES = ("spatial", "reduce", "scan", "opaque", "remap")
+AXES = {
+    "spatial": "an axis of a block, whose iterations may run in any order: `vi = T.axis.spatial(128, i)`",
+    "reduce": "an axis over which a block combines values: `vk = T.axis.reduce(128, k)`",
+    "scan": "an axis whose iterations use those before: `vt = T.axis.scan(128, t)`",
+    "opaque": "an axis of which nothing is promised: `vi = T.axis.opaque(128, i)`",
+    "remap": 'several axes, S for spatial and R for reduce: `vi, vk = T.axis.remap("SR", [i, k])`',
+}
 
 
 def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
@@ -415,7 +427,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
         names[form.name] = form
     names["let"] = LetForm("let", _VALUES["let"])
     names["Buffer"] = BufferForm()
-    axes = {name: Form(f"axis.{name}", f"an axis of a block: `T.axis.{name}`") for name in AXES}
+    axes = {name: Form(f"axis.{name}", doc) for name, doc in AXES.items()}
     names["axis"] = Namespace("T.axis", {**axes, "S": axes["spatial"], "R": axes["reduce"]}, "Block axes.")
     for lanes in NAMED_LANES:
         for name in scalar_names():

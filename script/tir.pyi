@@ -687,19 +687,19 @@ class _Axis:
     """Block axes."""
 
     def R(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.reduce`"""
+        """an axis over which a block combines values: `vk = T.axis.reduce(128, k)`"""
     def S(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.spatial`"""
+        """an axis of a block, whose iterations may run in any order: `vi = T.axis.spatial(128, i)`"""
     def opaque(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.opaque`"""
+        """an axis of which nothing is promised: `vi = T.axis.opaque(128, i)`"""
     def reduce(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.reduce`"""
+        """an axis over which a block combines values: `vk = T.axis.reduce(128, k)`"""
     def remap(self, kinds: str, bindings: Any) -> Any:
-        """an axis of a block: `T.axis.remap`"""
+        """several axes, S for spatial and R for reduce: `vi, vk = T.axis.remap("SR", [i, k])`"""
     def scan(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.scan`"""
+        """an axis whose iterations use those before: `vt = T.axis.scan(128, t)`"""
     def spatial(self, dom: Any, value: Any) -> Var:
-        """an axis of a block: `T.axis.spatial`"""
+        """an axis of a block, whose iterations may run in any order: `vi = T.axis.spatial(128, i)`"""
 
 axis: _Axis
 

@@ -8,13 +8,14 @@ legalized, and numpy functions import it when called.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from ..diagnostic import DiagnosticError
-from ..words import EntryDoc, call_it
+from ..words import EntryDoc, EntrySignature, call_it
 
 if TYPE_CHECKING:
     from ..graph import GraphExpr, GraphType, OpCall
@@ -136,6 +137,18 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
 
         return call(self, args, kwargs)
 
+    def _signature(self) -> inspect.Signature:
+        found: list[inspect.Parameter] = []
+        for one in self.parameters:
+            spread = any(before.kind is before.VAR_POSITIONAL for before in found)
+            kind = inspect.Parameter.KEYWORD_ONLY if spread else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            default = inspect.Parameter.empty if one.default is REQUIRED else one.default
+            here = inspect.Parameter.VAR_POSITIONAL if one.kind == "spread" else kind
+            found.append(inspect.Parameter(one.name, here, default=default))
+        return inspect.Signature(found)
+
+    __signature__ = EntrySignature(_signature)
+
     def __repr__(self) -> str:
         return f"<graph op {self.name}>"
 
@@ -143,7 +156,7 @@ class GraphOp(Struct, frozen=True, eq=False, weakref=True):
         return graph_op, (self.name,)
 
 
-GraphOp.__doc__ = EntryDoc(GraphOp.__doc__)  # type: ignore[assignment]
+GraphOp.__doc__ = EntryDoc(GraphOp.__doc__, lambda entry: entry.spelling)  # type: ignore[assignment]
 call_it(GraphOp, "graph operator", lambda entry: entry.spelling)
 
 GRAPH_OPS: dict[str, GraphOp] = {}

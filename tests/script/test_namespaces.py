@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tirscript.ir import Op
-from tirscript.ir.graph_ops.table import GraphOp
+from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS, GRAPH_OPS, GraphOp
+from tirscript.ir.op import FOREIGN, OPS
 from tirscript.script import graph as G
 from tirscript.script import ir as I
 from tirscript.script import tir as T
@@ -42,3 +43,30 @@ def test_help_is_that_of_the_entry(entry: Any, doc: str) -> None:
 def test_the_classes_of_entries_keep_theirs() -> None:
     assert (Op.__doc__ or "").startswith("One operator or intrinsic.")
     assert (GraphOp.__doc__ or "").startswith("One operator.")
+
+
+@pytest.mark.parametrize(
+    ("entry", "call"),
+    [
+        (T.exp, "T.exp(x)"),
+        (T.cast, "T.cast(value, dtype)"),
+        (T.call_extern, "T.call_extern(to, name, *args)"),
+        (G.matmul, "G.matmul(x1, x2, out_dtype=None)"),
+        (G.print, "G.print(*args, format='')"),
+    ],
+)
+def test_help_shows_what_an_operator_takes(entry: Any, call: str) -> None:
+    assert f"`{call}`" in pydoc.render_doc(entry, renderer=pydoc.plaintext)
+    assert call.endswith(str(inspect.signature(entry)))
+
+
+def test_every_operator_says_what_it_takes() -> None:
+    for entry in (*OPS.values(), *FOREIGN.values(), *GRAPH_OPS.values(), *FOREIGN_GRAPH_OPS.values()):
+        assert isinstance(inspect.signature(entry), inspect.Signature)
+    assert list(inspect.signature(Op).parameters)[:2] == ["name", "arity"]
+
+
+def test_types_are_shown_as_they_are_written() -> None:
+    assert repr(T.Buffer((4, "n"), "int8")) == "<T.Buffer((4, 'n'), \"int8\")>"
+    assert repr(T.let[T.int32]) == "<T.let[T.int32]>"
+    assert "T.axis.spatial(128, i)" in (inspect.getdoc(T.axis.spatial) or "")
