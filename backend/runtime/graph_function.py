@@ -25,9 +25,9 @@ from tirscript.ir.words import arguments_named, miscounted
 from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, has_parts, unpacking
 from .built import BuiltFunction
+from .signature import graph_signature
 
 MOST = (1 << 63) - 1  # bytes of an array
-_POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class GraphFunction(BuiltFunction):
@@ -123,15 +123,10 @@ class GraphFunction(BuiltFunction):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        parameters = [inspect.Parameter(_identifier(param.name), _POSITION) for param in self.func.params]
-        return inspect.Signature(parameters)
+        return graph_signature(self.func)
 
     def __repr__(self) -> str:
         return f"<tirscript graph function {self.__name__}{self.__signature__}>"
-
-
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() else "_"
 
 
 def _describe(value: Any) -> str:

@@ -1,10 +1,11 @@
-"""How a tensor function is called, as Python shows it."""
+"""How a built function is called, as Python shows it."""
 
 from __future__ import annotations
 
 import inspect
 
 from tirscript.ir import Buffer, MatchBuffer, PrimFunc
+from tirscript.ir.graph import GraphFunc
 
 
 def signature(func: PrimFunc) -> inspect.Signature:
@@ -17,6 +18,15 @@ def signature(func: PrimFunc) -> inspect.Signature:
         parameters.append(inspect.Parameter(_identifier((buffer or param).name), _POSITION, annotation=_Words(words)))
     returns = None if func.returns is None else _Words(f"T.{func.returns}")
     return inspect.Signature(parameters, return_annotation=returns)
+
+
+def graph_signature(func: GraphFunc) -> inspect.Signature:
+    """The parameters of a graph function, and what it gives, with the program's types."""
+    parameters = [
+        inspect.Parameter(_identifier(param.name), _POSITION, annotation=_Words(param.type.script()))
+        for param in func.params
+    ]
+    return inspect.Signature(parameters, return_annotation=_Words(func.result.script()))
 
 
 _POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD

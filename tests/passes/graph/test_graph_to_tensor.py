@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -260,7 +261,9 @@ def test_wrong_calls_say_what_is_expected() -> None:
     ]:
         with pytest.raises(DiagnosticError, match=words):
             run(*args, **kwargs)
-    assert repr(run) == "<tirscript graph function main(x)>"
+    shown = str(inspect.signature(run))
+    assert shown == f"(x: {x.type.script()}) -> {y.type.script()}"
+    assert repr(run) == f"<tirscript graph function main{shown}>"
 
 
 @pytest.mark.parametrize(
