@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -128,7 +129,7 @@ def _named(name: str, known: Mapping[str, Any], func: PrimFunc, what: str) -> An
     if name in known:
         return known[name]
     near = suggest(name, known)
-    hint = f"did you mean `{near}`?" if near else f"it has {', '.join(known) or 'none'}"
+    hint = f"did you mean `{near}`?" if near else f"it has {', '.join(known)}" if known else None
     raise DiagnosticError([error("T301", f"`{func.name}` has no {what} `{name}`", func.span, hint=hint)])
 
 
@@ -150,8 +151,10 @@ def _given(
 
     for text in request.inputs:
         name, equals, path = text.partition("=")
-        if not equals or name not in params:
-            name, path = "", text
+        if equals and name.isidentifier() and not os.path.exists(text):
+            _named(name, dict.fromkeys(arrays), func, "array parameter")
+        elif name not in params:
+            name, path = "", text  # a path that has `=` in it, or none
         loaded = _load(path)
         if not isinstance(loaded, dict):
             free = [one for one in arrays if one not in found]
