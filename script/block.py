@@ -64,6 +64,7 @@ class BlockLowering(BufferLowering):
     ahead: list[str] | None
     loops = 0
     returns: DType | None = None
+    result_is_told = False  # whether the annotation of the result is wrong, which says nothing of `return`
     attrs_found: dict[str, Any]
     builtins_range: Any
     statement_forms: ClassVar[dict[str, Callable[..., None]]] = {}

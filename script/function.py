@@ -132,7 +132,9 @@ class FunctionLowering(MacroLowering):
             if self.other_kind("tensors", "graph_func", len(kinds) - len(made)):
                 return
         if node.returns is not None:
+            mistakes = len(self.diagnostics)
             self.returns = self._returns(node.returns)
+            self.result_is_told = len(self.diagnostics) > mistakes
 
     def other_kind(self, takes: str, decorator: str, failed: int) -> bool:
         """Whether the parameters are those of the other kind of function, which is told once, at the decorator. So many

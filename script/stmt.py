@@ -220,6 +220,8 @@ class StmtLowering(LoopLowering):
                 self.returns = made.dtype
                 self.emit(Return(made, span=self.span(node)))
                 return
+            if self.result_is_told:
+                raise Abort(node)
             hint = "write the result into a parameter"
             if isinstance(kind, str) or not kind.is_vector:
                 hint += f", or annotate the scalar it returns: `-> T.{kind}`"

@@ -60,6 +60,14 @@ def test_a_dimension_that_is_not_known_has_a_name(dim: str, message: str, advice
     assert message in found.message and (found.hint or "").endswith(advice)
 
 
+@pytest.mark.parametrize("result", ['"float32"', "float32", "torch.float32", "list"])
+def test_a_wrong_type_of_the_result_says_nothing_of_what_is_returned(result: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(f"{HEADER}@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')) -> {result}:\n    return A[0]\n")
+    (found,) = caught.value.diagnostics
+    assert found.code in ("T010", "T041") and found.span is not None and found.span.line == 5
+
+
 @pytest.mark.parametrize(("kind", "way"), [("int", "int64"), ("float", "float32"), ("bool", "bool")])
 def test_a_number_of_a_graph_is_told_by_its_kind(kind: str, way: str) -> None:
     text = HEADER + "@G.graph_func\ndef f(n: {}, x: G.Tensor((4,), 'float32')):\n    return x\n"
