@@ -154,14 +154,14 @@ def region(p: Printer, node: BufferRegion, prec: int = 0) -> str:
 
 
 def _ramp(p: Printer, node: Ramp, prec: int) -> str:
-    return f"T.ramp({top(p, node.base)}, {top(p, node.stride)}, {_lanes(node)})"
+    return f"T.ramp({top(p, node.base)}, {top(p, node.stride)}, {lanes(node)})"
 
 
 def _broadcast(p: Printer, node: Broadcast, prec: int) -> str:
-    return f"T.broadcast({top(p, node.value)}, {_lanes(node)})"
+    return f"T.broadcast({top(p, node.value)}, {lanes(node)})"
 
 
-def _lanes(node: Ramp | Broadcast) -> str:
+def lanes(node: Ramp | Broadcast) -> str:
     return f"T.vscale() * {node.lanes}" if node.scalable else str(node.lanes)
 
 

@@ -48,7 +48,7 @@ from tirscript.ir.stmt import (
 from tirscript.ir.target import Target
 
 from .core import Dialect, refuse
-from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, binder, call_function, condition, load, top
+from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, binder, call_function, condition, lanes, load, top
 from .graph import GRAPH_STMT_RULES, body, graph_function
 from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
@@ -192,15 +192,11 @@ def _masked(p: Printer, node: BufferLoad | BufferStore, value: str = "") -> str:
 
 
 def _ramp(p: Printer, node: Ramp, prec: int) -> str:
-    return f"T.Ramp({top(p, node.base)}, {top(p, node.stride)}, {_lanes(node)})"
+    return f"T.Ramp({top(p, node.base)}, {top(p, node.stride)}, {lanes(node)})"
 
 
 def _broadcast(p: Printer, node: Broadcast, prec: int) -> str:
-    return f"T.Broadcast({top(p, node.value)}, {_lanes(node)})"
-
-
-def _lanes(node: Ramp | Broadcast) -> str:
-    return f"T.vscale() * {node.lanes}" if node.scalable else str(node.lanes)
+    return f"T.Broadcast({top(p, node.value)}, {lanes(node)})"
 
 
 def _let(p: Printer, node: Let, prec: int) -> str:

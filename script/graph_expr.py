@@ -159,12 +159,6 @@ class GraphExprLowering(GraphLegacyLowering):
         self.emit(GraphBind(var, value, span=var.span))
         return var
 
-    def named_value(self, value: GraphExpr, name: str, node: ast.AST, kind: GraphType | None = None) -> GraphVar:
-        """Emit `name = value`; `kind` is the annotation."""
-        var = self.variable(name, self.type_at_place(value, node) if kind is None else kind, node)
-        self.emit(GraphBind(var, value, span=self.span(node)))
-        return var
-
     def variable(self, name: str, kind: GraphType, node: ast.AST) -> GraphVar:
         """A new variable; a scalar is known to dimensions by a variable of its name."""
         if type(kind) is PrimType:

@@ -16,7 +16,7 @@ from .attrs import attr, boolean, borders, each, integer, one_of, text
 from .extents import Equal
 from .index import picked, wrapped
 from .kernel import Legalized, T, kernel, part, rearranged, size
-from .nn_pool import data_index, in_window, padded_count, pool_parts, window_count
+from .nn_pool import _out_layout, data_index, in_window, padded_count, pool_parts, window_count
 from .reference import Reference, wide
 from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, rank_of, refuse, tensor
 from .table import ELEMENTWISE, GRAPH_OPS, OPAQUE, GraphOp, Parameter, register
@@ -244,10 +244,6 @@ def _np_pool(kind: str) -> Reference:
         return found.transpose(np.argsort(order))
 
     return wide(reference)
-
-
-def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:
-    return {**attrs, "out_layout": attrs["out_layout"] or attrs["layout"]}
 
 
 for _kind, _kernel in (("max", _max_pool), ("avg", _avg_pool)):

@@ -16,7 +16,7 @@ from . import computed_sizes, dims
 from .attrs import attr, index_map, integer, number, one_of
 from .create import generated
 from .kernel import T, kernel, part, rearranged, size
-from .reduce import accumulator
+from .reduce import accumulator, whole_place
 from .reference import wide
 from .rules import (
     INTS,
@@ -226,7 +226,7 @@ def _collapse_into(data: Any, total: Any, *, kept: Any, gone: Any, new: Any) -> 
             with T.init():
                 total[*collapsed(v, kept, gone, new)] = T.cast(0, total.dtype)
             total[*collapsed(v, kept, gone, new)] = total[*collapsed(v, kept, gone, new)] + T.cast(
-                data[*whole(v, kept, gone)], total.dtype
+                data[*whole_place(v, kept, gone)], total.dtype
             )
 
 
@@ -241,12 +241,6 @@ def collapsed(v: Sequence[Any], kept: Sequence[int], gone: Sequence[int], new: i
     """The place in the smaller tensor."""
     by_axis = dict(zip(kept, v, strict=False))
     return [by_axis.get(axis, 0) for axis in range(new, len(kept) + len(gone))]
-
-
-def whole(v: Sequence[Any], kept: Sequence[int], gone: Sequence[int]) -> list[Any]:
-    """The place in the data."""
-    by_axis = dict(zip([*kept, *gone], v, strict=True))
-    return [by_axis[axis] for axis in range(len(by_axis))]
 
 
 def _collapse_sums(call: OpCall, types: Types) -> Mapping[str, Any] | None:
