@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from .context import MAX_MISTAKES, Abort, Called, Macro, ModuleRef, OfSymbols, P
 from .function import FunctionLowering
 from .graph_names import GraphNamespace, TypeForm, graph_names
 from .known import Function
-from .live import caller, in_class, locals_of, names_of, wrongly_decorated
+from .live import caller, in_class, locals_of, method_of_module, names_of, wrongly_decorated
 from .meet import is_header, is_tile_dialect, is_tvm
 from .metadata import read_metadata, stored_metadata
 from .module import FUNCTIONS, ModuleReader
@@ -83,8 +84,9 @@ def _decorated(function: Any, decorator: Callable[..., Any], written: str, optio
     said = {name: value for name, value in options.items() if value is not (name != "private")}
     called = Called(decorator.__name__, said)
     if in_class(function):
-        setattr(function, _CALLED, called)
-        return function  # I.ir_module reads the whole class
+        method = method_of_module(function)
+        setattr(method, _CALLED, called)
+        return method  # I.ir_module reads the whole class
     source, tree, node = definition_of(function)
     reader = Reader(source, tree, names_of(function), trusted=True)
     reader.called = {node.name: called}
@@ -110,7 +112,7 @@ def ir_module(cls: Any = None, *, check_well_formed: bool = True, s_tir: bool = 
     names = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
     for value in vars(cls).values():
         if isinstance(value, FunctionType):
-            names.update(names_of(value))
+            names.update(names_of(inspect.unwrap(value)))
     reader = Reader(source, tree, names, trusted=True)
     reader.called = {name: getattr(value, _CALLED) for name, value in vars(cls).items() if hasattr(value, _CALLED)}
     reader.called[cls.__name__] = Called("ir_module", {} if check_well_formed else {"check_well_formed": False})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 from tirscript.ir.words import words
 
@@ -28,6 +29,20 @@ def in_class(function: FunctionType) -> bool:
         and "__qualname__" in frame.f_locals
         and function.__qualname__.startswith(f"{frame.f_locals['__qualname__']}.")
     )
+
+
+def method_of_module(function: FunctionType) -> Any:
+    """What stands for a method until `I.ir_module` reads its class: not called, since Python would run its text."""
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> NoReturn:
+        cls = function.__qualname__.rpartition(".")[0]
+        raise TypeError(f"`{function.__name__}` is a function of the class `{cls}`: decorate that with `@I.ir_module`")
+
+    # tools find the source of a class by where its methods were compiled
+    here = {"co_filename": function.__code__.co_filename, "co_firstlineno": function.__code__.co_firstlineno}
+    method.__code__ = method.__code__.replace(**here)  # type: ignore[attr-defined, arg-type]
+    return method
 
 
 def wrongly_decorated(decorator: str, wanted: str, given: Any) -> TypeError:

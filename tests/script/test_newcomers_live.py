@@ -146,3 +146,21 @@ def test_a_function_is_no_module() -> None:
         ir_module(property(plain))
     with pytest.raises(TypeError, match=r"build takes a PrimFunc, a GraphFunc or a Module, not None$"):
         build(None)
+
+
+def test_a_kernel_of_a_class_that_is_no_module_is_not_run_as_python() -> None:
+    from tirscript.script import tir as T
+
+    size = 4
+
+    class Kernels:
+        @prim_func
+        def fill(A: T.Buffer((size,), "float32")):
+            for i in range(size):
+                A[i] = 1.0
+
+    with pytest.raises(TypeError, match=r"a function of the class .*Kernels`: decorate that with `@I.ir_module`"):
+        Kernels.fill([0.0] * size)
+    with pytest.raises(TypeError, match=r"decorate its class `Kernels` with `@I.ir_module`"):
+        build(Kernels.fill)
+    assert "for i in range(4)" in ir_module(Kernels).script()
