@@ -197,10 +197,11 @@ class ModuleReader:
                 return []
         return None
 
-    def options_of(self, name: str, decorator: ast.expr) -> dict[str, bool]:
+    def options_of(self, name: str, decorator: ast.expr | ast.ClassDef) -> dict[str, bool]:
         """What `@I.ir_module(check_well_formed=False)` says of functions that do not say it themselves."""
         if name in self.called:
             return self.called[name].options
+        assert isinstance(decorator, ast.expr)  # a class that has none above it was given to a call
         evaluator = self.lowering(None)
         found = read_options(decorator, evaluator, "I.ir_module", _OPTIONS)
         self.diagnostics += evaluator.diagnostics
