@@ -78,14 +78,7 @@ def structural_equal(a: Program, b: Program, *, map_free_vars: bool = False) -> 
 def exactly_equal(a: Any, b: Any) -> bool:
     """Whether two programs are the same with the very same variables and buffers."""
     with recursion_room():
-        try:
-            return _same(a, b, {}, _Names(False, _EXACT))
-        except _Long:
-            return _same(a, b, {}, _Names(False, _SHARED))
-
-
-class _Long(Exception):
-    """The comparison takes long, maybe since a few nodes stand for many."""
+        return _same(a, b, {}, _Names(False, _EXACT))
 
 
 # whether two nodes of one class are the same, given what left names stand for so far and the rest of the state
@@ -95,28 +88,15 @@ Comparison = Callable[[Any, Any, dict[int, Any], "_Names"], bool]
 class _Table(dict[type, Comparison]):
     """The comparison of each class, derived from its declaration when it is first met."""
 
-    def __init__(self, alpha: bool, once: bool = False) -> None:
+    def __init__(self, alpha: bool) -> None:
         self.alpha = alpha
-        self.once = once  # whether two nodes are compared once, however often they occur
 
     def __missing__(self, cls: type) -> Comparison:
-        made = _comparison(cls, self.alpha)
-        made = self[cls] = _once(made) if self.once and issubclass(cls, Node) else made
+        made = self[cls] = _comparison(cls, self.alpha)
         return made
 
 
-_ALPHA, _EXACT, _SHARED = _Table(True), _Table(False), _Table(False, once=True)
-
-
-def _once(compare: Comparison) -> Comparison:
-    def compared(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
-        pair = id(x), id(y)
-        if x is y or pair in names.same:
-            return True
-        names.same.add(pair)  # if they are not, neither are the programs
-        return compare(x, y, forward, names)
-
-    return compared
+_ALPHA, _EXACT = _Table(True), _Table(False)
 
 
 class _Names:
@@ -128,10 +108,23 @@ class _Names:
         self.backward: set[int] = set()
         self.same: set[tuple[int, int]] = set()  # pairs of nodes that were compared
         self.programs = programs
-        # uses of names, behind which the programs are measured, or nodes are compared once
+        # nodes with others in them, behind which the programs are measured, or nodes are compared once
         self.left = MANY if table is _ALPHA else _FEW
         self.free = free
         self.table = table
+
+    def met(self, x: Any, y: Any) -> bool:
+        """Whether two nodes were compared already: asked where as many were as a large program has, or as a few stand
+        for that are shared. Names may have got other counterparts since, so that only exact ones are known again."""
+        if self.table is _ALPHA:
+            if not self.left:
+                refuse_too_large(self.programs)
+            return False
+        pair = id(x), id(y)
+        if x is y or pair in self.same:
+            return True
+        self.same.add(pair)  # if they are not the same, neither are the programs
+        return False
 
 
 def _comparison(cls: type, alpha: bool) -> Comparison:
@@ -145,9 +138,6 @@ def _comparison(cls: type, alpha: bool) -> Comparison:
 
 
 def _very_same(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
-    names.left -= 1
-    if not names.left and names.table is _EXACT:
-        raise _Long
     return x is y
 
 
@@ -155,9 +145,6 @@ def _binder(fields: Comparison) -> Comparison:
     """Of a variable or buffer: one that was defined stands for its counterpart, another only for itself."""
 
     def binder(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
-        names.left -= 1
-        if not names.left:
-            refuse_too_large(names.programs)
         known = forward.get(id(x))
         if known is not None:
             return known is y
@@ -244,6 +231,9 @@ def _fields(cls: type, shape: Shape) -> Comparison:
     plan = [(attrgetter(name), many) for name, many in shape.children]
 
     def fields(x: Any, y: Any, forward: dict[int, Any], names: _Names) -> bool:
+        names.left -= 1
+        if names.left <= 0 and names.met(x, y):
+            return True
         if scalars is not None and scalars(x) != scalars(y):
             return False
         table = names.table

@@ -246,14 +246,19 @@ def _rewrite(root: Any, rules: Mapping[type, Rule], binders: dict[int, Any], cop
     """`binders` maps the ids of variables and buffers to what stands for them; of those `copied`, at each place a copy
     that defines names of its own."""
     keep: list[Any] = []  # the ids in `binders` stay taken
+    count = 0
 
     def visit(node: Any) -> Any:
+        nonlocal count
         cls: Any = type(node)
         binder, plan = _plan(cls)
         if binder:
             found = binders.get(id(node))
             if found is not None:
                 return distinct(found) if copied and id(node) in copied else found
+        count += 1
+        if count == MANY:
+            refuse_too_large(root)
         changed = None
         for name, get, many in plan:
             value = get(node)

@@ -12,7 +12,17 @@ from helpers.nodes import F32, I32, ZERO, func, loop, n, store, x
 from msgspec.structs import force_setattr
 
 import tirscript
-from tirscript.ir import Call, DiagnosticError, Var, differences, free_vars, get_op, structural_equal, structural_hash
+from tirscript.ir import (
+    Call,
+    DiagnosticError,
+    Var,
+    differences,
+    free_vars,
+    get_op,
+    structural_equal,
+    structural_hash,
+    substitute,
+)
 from tirscript.ir.arith import Analyzer
 from tirscript.ir.digest import structural_digest
 from tirscript.ir.effects import has_effect, reads_memory
@@ -30,6 +40,22 @@ def test_shared_nodes_are_compared_once() -> None:
     assert one == other and hash(one) == hash(other)
     assert func(store(one)) != func(store(doubled(Call(op=get_op("add"), args=(x, n), dtype=F32))))
     assert one != doubled(Var("x", F32))
+
+
+@pytest.mark.parametrize("leaf", [ZERO, get_op("vscale")()], ids=["constants", "calls without arguments"])
+def test_shared_nodes_without_names_are_compared_once(leaf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tirscript.ir.equal.MANY", 1 << 12)  # so that it takes no time
+    one, other = doubled(leaf), doubled(leaf.replace())
+    assert one == other
+    with pytest.raises(DiagnosticError, match="over 4,194,304 parts"):
+        structural_equal(one, other)
+
+
+@pytest.mark.parametrize("leaf", [x, ZERO], ids=["variables", "constants"])
+def test_shared_nodes_are_not_rewritten_one_by_one(leaf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tirscript.ir.rewrite"], "MANY", 1 << 12)
+    with pytest.raises(DiagnosticError, match="over 4,194,304 parts"):
+        substitute(doubled(leaf), {x: ZERO})
 
 
 def test_questions_about_shared_nodes_are_refused() -> None:
