@@ -314,9 +314,12 @@ def held_in(value: Any, cls: type | tuple[type, ...]) -> str | None:
 
 def _advice(hint: Any, value: Any) -> str | None:
     """What somebody who passed `value` probably wanted."""
+    from .dtype import DType
     from .node import Node
 
     wanted = {part for part in (hint, *typing.get_args(hint)) if isinstance(part, type)}
+    if DType in wanted and isinstance(value, str):
+        return f'write `dtype("{value}")`'
     programs = any(issubclass(cls, Node) for cls in wanted)
     if programs and isinstance(value, str):
         return "did you mean parse(text)?"
@@ -340,7 +343,8 @@ def check_fields(node: Any) -> None:
         if test is None or (isinstance(value, test) if isinstance(test, tuple) else test(value)):
             continue
         if (why := fits(value, hint)) is not None:
-            raise TypeError(f"{cls.__name__}.{name} takes {in_words(hint)}, not {describe(value)} ({why})")
+            advice = _advice(hint, value) or why
+            raise TypeError(f"{cls.__name__}.{name} takes {in_words(hint)}, not {describe(value)} ({advice})")
 
 
 @functools.cache

@@ -83,9 +83,15 @@ class Op(Struct, frozen=True, eq=False, weakref=True):
     tvm: str | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Expr:
-        if self.make is not None:
-            return self.make(*args, **kwargs)
-        return build(self, self.by_place(args, kwargs) if kwargs else list(args))
+        try:
+            if self.make is not None:
+                return self.make(*args, **kwargs)
+            return build(self, self.by_place(args, kwargs) if kwargs else list(args))
+        except (AttributeError, TypeError):
+            from .wellformed.fields import refuse_unreadable
+
+            refuse_unreadable(args, tuple(kwargs.values()))  # of nodes made by hand
+            raise
 
     @property
     def parameters(self) -> tuple[str, ...]:

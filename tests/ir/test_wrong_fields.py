@@ -19,6 +19,7 @@ from tirscript.ir import (
     Evaluate,
     Module,
     PrimFunc,
+    Var,
     const,
     dtype,
     get_op,
@@ -97,6 +98,18 @@ def test_the_printer_tells() -> None:
         func = broken(field, value, of)
         assert codes(func.script) == ["T210"]
         assert codes(functools.partial(tirscript.printer.script, func.body)) == ["T210"]
+
+
+@pytest.mark.skipif(os.environ.get("TIRSCRIPT_CHECK") == "arguments", reason="the arguments of functions are checked")
+def test_operators_tell() -> None:
+    n, seven = Var("n", dtype("int64")), Const(7, dtype("int32"))
+    force_setattr(n, "dtype", "int64")
+    force_setattr(seven, "dtype", "int32")
+    for wrong in (n, seven):
+        for tell in (lambda: wrong + 1, lambda: const(1) < wrong, lambda: get_op("exp")(wrong), lambda: -wrong):  # noqa: B023
+            assert codes(tell) == ["T210"]
+    with pytest.raises(DiagnosticError, match=r'Var.dtype takes a dtype, not a str \(write `dtype\("int64"\)`\)'):
+        n + 1
 
 
 def test_what_a_field_takes_is_said_at_its_place() -> None:
