@@ -25,6 +25,7 @@ from tirscript.ir.node import Binder
 from tirscript.ir.rewrite import definitions, refresh, rewrite, walk
 from tirscript.ir.stmt import Bind, For, If, Stmt
 
+from .fitted_axes import fit_axes
 from .pipeline import prim_func_pass
 from .simplify import Simplify
 from .statements import conjunction, keep_comments
@@ -51,7 +52,7 @@ def hoist_expression(
     def hoist(loop: For) -> Any:
         return _hoisted(loop, _Hoist(wanted, storage), lets, largest)
 
-    return rewrite(func, {For: hoist})
+    return fit_axes(func, rewrite(func, {For: hoist}))
 
 
 class _Hoist(NamedTuple):

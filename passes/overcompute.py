@@ -47,6 +47,7 @@ from tirscript.ir.stmt import (
 
 from .contents import Contents
 from .element_indices import Bound, is_injective, solve
+from .fitted_axes import fit_axes
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
 from .statements import conjunction, has_effect, keep_comments, reads_memory
@@ -60,7 +61,7 @@ _EXTREMES = {OPS["max"]: -math.inf, OPS["min"]: math.inf}
 @prim_func_pass()
 def remove_branching_through_overcompute(func: PrimFunc) -> PrimFunc:
     """`if i < 14: B[0] += A[i]` becomes `B[0] += A[i]` where A[i] is known to be 0 for i from 14."""
-    return _RemoveBranches(func).function(func)
+    return fit_axes(func, _RemoveBranches(func).function(func))
 
 
 @prim_func_pass()

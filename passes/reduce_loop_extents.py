@@ -23,6 +23,7 @@ from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import uses, walk
 from tirscript.ir.stmt import Block, For, If, Stmt
 
+from .fitted_axes import fit_axes
 from .pipeline import prim_func_pass
 from .statements import conjunction, keep_comments, reads_memory
 
@@ -33,7 +34,7 @@ _GREATER = {OPS["greater"]: 0, OPS["greater_equal"]: 1}
 @prim_func_pass()
 def reduce_loop_extents(func: PrimFunc, *, symbolic: bool = False) -> PrimFunc:
     """`for i in range(16): if i < 14: S` becomes `for i in range(14): S`."""
-    return _Reduce(symbolic).function(func)
+    return fit_axes(func, _Reduce(symbolic).function(func))
 
 
 class _Reduce(Scoped):

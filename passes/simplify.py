@@ -42,6 +42,7 @@ from tirscript.ir.stmt import (
 )
 
 from .access import constant_extent, loop_range
+from .fitted_axes import fit_axes
 from .pipeline import prim_func_pass
 from .statements import keep_comments, out_of_bounds, reads_memory
 
@@ -55,8 +56,8 @@ def simplify(func: PrimFunc, *, contents: bool = False) -> PrimFunc:
     if contents:
         from .knowing import KnowingSimplify
 
-        return KnowingSimplify().function(func)
-    return Simplify().function(func)
+        return fit_axes(func, KnowingSimplify().function(func))
+    return fit_axes(func, Simplify().function(func))
 
 
 def simplified(expr: Expr, ranges: Mapping[Var, Interval] | None = None) -> Expr:
