@@ -23,7 +23,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.words import arguments_named, miscounted
 
 from ..interpreter.ops import evaluator, number
-from .arguments import bind_arguments, has_parts, unpacking
+from .arguments import bind_arguments, described, has_parts, unpacking
 from .built import BuiltFunction
 from .signature import graph_signature
 
@@ -55,10 +55,20 @@ class GraphFunction(BuiltFunction):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         flat = self._tensors(self._given(args, kwargs))
-        values = self._values(flat)
-        outs = [make(values) for make in self._outs]
-        self.native(*flat, *outs)
+        try:
+            values = self._values(flat)
+            outs = [make(values) for make in self._outs]
+            self.native(*flat, *outs)
+        except DiagnosticError:
+            self._check(flat)
+            raise
         return _together(self.func.result, iter(outs))
+
+    def _check(self, flat: Sequence[Any]) -> None:
+        """Say what is wrong with arguments by the names that the caller knows, `x[0]`, where some were taken apart."""
+        if not self._flat:
+            names = [name for param in self.func.params for name in _places_in(param.type, param.name)]
+            bind_arguments(_renamed(self._head, names), flat, {})
 
     def _tensors(self, given: Sequence[Any]) -> Sequence[Any]:
         """The tensors and numbers of all arguments."""
@@ -114,6 +124,9 @@ class GraphFunction(BuiltFunction):
         elif type(kind) is ShapeType:
             if not has_parts(value) or len(value) != kind.rank:
                 self._wrong(f"takes a tuple of {kind.rank} ints as `{name}`, not {_describe(value)}")
+            for at, (one, dim) in enumerate(zip(value, kind.values or (), strict=False)):
+                if type(dim) is Const and issubclass(type(one), (int, np.integer)) and one != dim.value:
+                    self._wrong(f"takes {dim.value} as `{name}[{at}]`, not {one}")
             yield from value
         else:
             yield value
@@ -132,7 +145,25 @@ class GraphFunction(BuiltFunction):
 def _describe(value: Any) -> str:
     if has_parts(value):
         return f"a {type(value).__name__} of {len(value)}"
-    return f"a value of the type {type(value).__name__}"
+    return described(value)
+
+
+def _places_in(kind: GraphType, name: str) -> Iterator[str]:
+    """How the caller names the tensors and numbers of an argument."""
+    if type(kind) is TupleType:
+        for at, field in enumerate(kind.fields):
+            yield from _places_in(field, f"{name}[{at}]")
+    elif type(kind) is ShapeType:
+        yield from (f"{name}[{at}]" for at in range(kind.rank or 0))
+    else:
+        yield name
+
+
+def _renamed(head: PrimFunc, names: Sequence[str]) -> PrimFunc:
+    """The parameters of a function under other names, but for those that shapes of others are told by."""
+    sizes = {node for param in head.params if isinstance(param, Buffer) for dim in param.shape for node in walk(dim)}
+    pairs = zip(head.params, names, strict=True)
+    return head.replace(params=tuple(param if param in sizes else param.replace(name=name) for param, name in pairs))
 
 
 def _count(kind: GraphType) -> int:

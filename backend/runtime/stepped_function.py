@@ -77,7 +77,12 @@ class SteppedFunction(GraphFunction):
         given = self._given(args, kwargs)
         values: dict[Any, Any] | None = None if self._shapes is None else _sizes(self._shapes, given)
         if values is None:  # which says what is wrong
-            bound = bind_arguments(self._head, self._tensors(given), {})
+            flat = self._tensors(given)
+            try:
+                bound = bind_arguments(self._head, flat, {})
+            except DiagnosticError:
+                self._check(flat)
+                raise
             values = {**bound.symbols, **bound.scalars}
         values.update(zip(self.main.params, given, strict=True))
         for run in self._steps:

@@ -134,10 +134,40 @@ def test_tuples_scalars_shapes_and_constants() -> None:
     np.testing.assert_array_equal(same, X + 2)
     with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not a tuple of 1"):
         run(7, (X,), (5,))
-    with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not a value of the type Evasive"):
+    with pytest.raises(DiagnosticError, match="takes a tuple of 2 as `t`, not an Evasive"):
         run(7, Evasive(), (5,))
     with pytest.raises(DiagnosticError, match=r"expected shape \(n,\) = \(4,\), got \(5,\)"):
         run(7, (X, X), (4,))
+
+
+PARTS = """
+@G.graph_func
+def main(
+    x: G.Tuple(G.Tensor(("n", 8), "float32"), G.Tuple(G.Tensor(("n",), "int32"), G.Prim("int64"))),
+    s: G.Shape(["n", 3]),
+):
+    return G.add(x[0], x[0])
+"""
+
+
+def test_parts_of_arguments_are_named_as_the_caller_takes_them() -> None:
+    run = tirscript.build(tirscript.parse(PARTS))
+    a, b = np.ones((4, 8), "float32"), np.ones(4, "int32")
+    assert run((a, (b, 3)), (4, 3)).tolist() == (a + a).tolist()
+    for wrong, message in (
+        (((a, (a, 3)), (4, 3)), "argument `x[1][0]` of `main`: expected an array of int32, got an array of float32"),
+        (((a[0], (b, 3)), (4, 3)), "argument `x[0]` of `main`: expected 2 dimensions, of shape (n, 8)"),
+        (((a, (b[:3], 3)), (4, 3)), "argument `x[1][0]` of `main`: expected shape (n,) = (4,), got (3,)"),
+        (((a, (b, 1.5)), (4, 3)), "argument `x[1][1]` of `main`: expected an integer (int64), got 1.5"),
+        (((a, (b, 3)), (5, 3)), "argument `x[0]` of `main`: expected shape (n, 8) = (5, 8), got (4, 8)"),
+        (((a, (b, 3)), (4, "3")), "argument `s[1]` of `main`: expected an integer (int64), got '3'"),
+        (((a, (b, 3)), (4, 2)), "`main` takes 3 as `s[1]`, not 2"),
+        (((a, None), (4, 3)), "`main` takes a tuple of 2 as `x[1]`, not None"),
+    ):
+        with pytest.raises(DiagnosticError) as told:
+            run(*wrong)
+        assert told.value.diagnostics[0].code == "T301"
+        assert told.value.diagnostics[0].message.startswith(message)
 
 
 def test_branches_write_to_one_place() -> None:
