@@ -283,7 +283,7 @@ class _Scope:
         args = [*self.value(expr.args[1])]
         outs = [self.new(kind, expr) for kind in expr.types]
         extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
-        self.kernel(expr, expr.args[0], [*args, *outs, *extra])
+        self.kernel(expr, expr.args[0], [*args, *outs, *extra], outs)
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def call_tir_inplace(self, expr: OpCall) -> Any:
@@ -295,7 +295,7 @@ class _Scope:
         ]
         fresh = [out for out, place in zip(outs, places, strict=True) if place < 0]
         extra = self.value(expr.args[2]) if len(expr.args) > 2 else ()
-        self.kernel(expr, expr.args[0], [*args, *fresh, *extra])
+        self.kernel(expr, expr.args[0], [*args, *fresh, *extra], fresh)
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def symbol(self, expr: OpCall) -> str:
@@ -306,8 +306,8 @@ class _Scope:
             return found.symbol
         raise _wrong("T308", f"the function of `{expr.op.spelling}` is named by a string", expr.span)
 
-    def kernel(self, expr: GraphExpr, callee: GraphExpr, args: list[Any]) -> Any:
-        """What a tensor function returns, or a library function of that name."""
+    def kernel(self, expr: GraphExpr, callee: GraphExpr, args: list[Any], fresh: Sequence[Any] = ()) -> Any:
+        """What a tensor function returns, or a library function of that name; `fresh` are arguments that are new."""
         if type(callee) is ExternFunction:
             return self.library(callee.symbol, args, expr)
         if type(callee) is not FunctionRef:
@@ -316,10 +316,12 @@ class _Scope:
         if not isinstance(func, PrimFunc):
             raise _wrong("T022", f"`{callee.function}` is no tensor function", expr.span)
         given = self.apart(func, [without_gaps(arg) for arg in args])
+        self.run.marks.allocate(fresh)
         try:
             found = run_program(self.run.tensor, func.name, given, {}, self.run.left, self.run.marks)
         except DiagnosticError as problem:
             raise _called(problem, expr.span, func.name) from None
+        self.run.marks.settle(fresh)
         if is_marked(func):
             self.run.marks.pack(func, args[-1])
         return found
@@ -341,7 +343,7 @@ class _Scope:
         outs = [self.new(kind, expr) for kind in expr.types]
         given = args if isinstance(args, tuple) else (args,)
         if type(expr.args[0]) is FunctionRef:
-            self.kernel(expr, expr.args[0], [*given, *outs])
+            self.kernel(expr, expr.args[0], [*given, *outs], outs)
         else:
             written = expr.args[1]
             self.library(self.symbol(expr), [*given, *outs], expr, getattr(written, "fields", (written,)))

@@ -2,10 +2,13 @@
 
 before:  y = G.call_tir(M.pack, (x,), ...)      # the padding of y is `T.undef`
 after:   M.crop may read the rest of y; who uses the padding is told, and a result of the graph that holds it
+
+The results of a kernel are new memory: it, and those behind it, are told where they read what none has written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,20 @@ class Marks:
         self.arrays: dict[int, Any] = {}  # so that no other array gets their address
         self.states: dict[int, bytearray] = {}
         self.left: dict[int, tuple[PrimFunc, Watched]] = {}  # those with elements that depend on undef
+
+    def allocate(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        """Remember new arrays, of which nothing is written."""
+        for array in arrays:
+            if array.size:
+                address = address_of(array)
+                self.arrays[address], self.states[address] = array, bytearray(array.size)
+
+    def settle(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        """Forget those of new arrays of which a kernel has written every element."""
+        for address in map(address_of, arrays):
+            state = self.states.get(address)
+            if state is not None and state.count(WRITTEN) == len(state):
+                del self.arrays[address], self.states[address]
 
     def pack(self, func: PrimFunc, packed: np.ndarray[Any, Any]) -> None:
         """Remember the padding that a function which packs an array has not stored."""

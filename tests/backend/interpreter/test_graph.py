@@ -299,3 +299,50 @@ def test_what_is_no_closure_is_not_called() -> None:
     func = parse('@G.graph_func\ndef f(x: G.Tensor((2,), "int32")):\n    return G.invoke_pure_closure("f", (x,))\n')
     with pytest.raises(DiagnosticError, match=r"T308.*`G.invoke_pure_closure` takes what `G.make_closure` gives"):
         interpret(func, np.zeros(2, "int32"))
+
+
+UNWRITTEN = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def total(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        for i, k in T.grid(4, 8):
+            C[i] = C[i] + A[i, k]
+
+    @T.prim_func(private=True)
+    def half(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(2):
+            C[i] = A[i, 0]
+
+    @T.prim_func(private=True)
+    def first(A: T.Buffer((4,), "float32"), n: T.int64, C: T.Buffer((1,), "float32")):
+        C[0] = A[n]
+
+    @G.graph_func
+    def own(x: G.Tensor((4, 8), "float32")):
+        cls = M
+        return G.call_tir(cls.total, (x,), out=G.Tensor((4,), "float32"))
+
+    @G.graph_func
+    def in_place(x: G.Tensor((4, 8), "float32"), y: G.Tensor((4,), "float32")):
+        cls = M
+        return G.call_tir_inplace(cls.total, (x, y), inplace_indices=[1], out=[G.Tensor((4,), "float32")])
+
+    @G.graph_func
+    def of_another(x: G.Tensor((4, 8), "float32"), n: G.Prim("int64")):
+        cls = M
+        y = G.call_tir(cls.half, (x,), out=G.Tensor((4,), "float32"))
+        return G.call_tir(cls.first, (y, n), out=G.Tensor((1,), "float32"))
+"""
+
+
+def test_results_of_kernels_are_new_memory() -> None:
+    module = parse(UNWRITTEN)
+    x, y = np.ones((4, 8), "float32"), np.zeros(4, "float32")
+    with pytest.raises(DiagnosticError, match=r"`C\[0\]` is read, but nothing was stored there"):
+        interpret(module, x, entry="own")
+    assert interpret(module, x, y, entry="in_place").tolist() == [8.0] * 4
+    assert interpret(module, x, 1, entry="of_another").tolist() == [1.0]
+    with pytest.raises(DiagnosticError, match=r"`A\[n\]` is read|`A\[2\]` is read") as told:
+        interpret(module, x, 2, entry="of_another")
+    assert told.value.diagnostics[0].code == "T303"
