@@ -94,19 +94,17 @@ def optimize(
     *,
     machine: Any = None,
     prepare: Callable[[Any], None] | None = None,
-    context: Any = None,
+    space: Space | None = None,
 ) -> tuple[Any, Any]:
     """Parse and optimize; returns the module and the target machine.
 
     The machine is one for code in this process unless another is given; `prepare` changes the module before passes.
-    Without a context of its own, which is to live as long as the module, the module is in LLVM's global one.
+    The module is in a `space`, which is to live as long, or without one in LLVM's global context.
     """
-    import llvmlite.binding as llvm
-
     machine = machine or target_machine(target, opt_level)
     # whether vectors are made of statements, and of loops
     for statements, loops in ((True, True), (False, True), (False, False))[bool(_KEYS.search(text)) :]:
-        module = _passed(text, target, opt_level, machine, prepare, context, statements, loops)
+        module = _passed(text, target, opt_level, machine, prepare, space, statements, loops)
         wrong = why_illegal(module)
         if wrong is None and (opt_level < 2 or not may_break(str(module))):
             break
@@ -115,7 +113,7 @@ def optimize(
     if wrong is not None:
         raise internal(f"LLVM's passes made illegal code: {wrong}")
     if has_casts(text):
-        with_tiles = llvm.parse_assembly(without_casts(str(module)), context)
+        with_tiles = _parsed(without_casts(str(module)), space)
         with_tiles.verify()
         module.close()
         module = with_tiles
@@ -141,7 +139,7 @@ def _passed(
     opt_level: int,
     machine: Any,
     prepare: Callable[[Any], None] | None,
-    context: Any,
+    space: Space | None,
     statements: bool,
     loops: bool,
 ) -> Any:
@@ -149,7 +147,7 @@ def _passed(
     import llvmlite.binding as llvm
 
     try:
-        module = llvm.parse_assembly(text, context)
+        module = _parsed(text, space)
     except RuntimeError as wrong:
         raise internal(f"LLVM did not accept the IR: {str(wrong).strip()}") from wrong
     module.triple = target.triple
@@ -161,13 +159,49 @@ def _passed(
     options.slp_vectorization = opt_level > 1 and statements
     options.loop_vectorization = opt_level > 1 and loops
     builder = llvm.create_pass_builder(machine, options)
-    manager = builder.getModulePassManager()
-    plain = _unlocked()
-    if context is None or plain is None:
-        manager.run(module, builder)
-    else:
-        plain[_RUN](manager, module, builder)
-    _dispose(manager)
+    try:
+        manager = builder.getModulePassManager()
+        plain = _unlocked()
+        if space is None or plain is None:
+            manager.run(module, builder)
+        else:
+            plain[_RUN](manager, module, builder)
+        _dispose(manager)
+    finally:
+        builder.close()  # before the module, of which it knows much
+    return module
+
+
+class Space:
+    """A context of LLVM and the modules in it, which are freed before it at the end of a `with` block.
+
+    Where something is raised, as by Ctrl-C, what it leaves may be freed much later, and by Python's collector in any
+    order: a module that is freed after its context ends the process.
+    """
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self.context = llvm.create_context()
+        self.modules: list[Any] = []
+
+    def __enter__(self) -> Space:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for module in self.modules:
+            module.close()
+        self.context.close()
+
+
+def _parsed(text: str, space: Space | None) -> Any:
+    """A text as a module."""
+    import llvmlite.binding as llvm
+
+    if space is None:
+        return llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, space.context)
+    space.modules.append(module)
     return module
 
 
@@ -182,15 +216,9 @@ def _dispose(manager: Any) -> None:
 
 def object_of(text: str, target: Host, opt_level: int) -> bytes:
     """The object file of a text for this process. Other threads may do the same at the same time."""
-    import llvmlite.binding as llvm
-
-    context = llvm.create_context()
-    module, machine = optimize(text, target, opt_level, context=context)
-    made = _emit(machine, module)
-    # not where something is raised, as by Ctrl-C: a module that is still alive then needs its context to be freed
-    module.close()
-    context.close()
-    return made
+    with Space() as space:
+        module, machine = optimize(text, target, opt_level, space=space)
+        return _emit(machine, module)
 
 
 def _emit(machine: Any, module: Any) -> bytes:
