@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, const
+from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, const
 from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
@@ -73,9 +73,11 @@ class Update(Struct, frozen=True, eq=False):
     first: bool = True
 
     @property
-    def identity(self) -> Const:
-        """The value that the combiner does not change."""
-        return IDENTITIES[self.op](self.store.buffer.dtype)
+    def identity(self) -> Expr:
+        """The value that the combiner does not change, in every lane of a vector."""
+        dtype = self.store.buffer.dtype
+        one = IDENTITIES[self.op](dtype.element)
+        return Broadcast(one, dtype.lanes, dtype.scalable) if dtype.is_vector else one
 
     def combine(self, mine: Expr, other: Expr) -> Expr:
         """What the element holds and another value or partial result as one: of nan the order counts."""

@@ -383,3 +383,21 @@ def test_reverse_compute_at_of_a_reader_of_tiles() -> None:
     sch.reverse_compute_at("D", j0)
     assert [sch.get(loop).extent.value for loop in sch.get_loops("D")] == [3, 2, 2, 4]
     assert_same_result(chain, sch.func)
+
+
+@T.prim_func
+def sums_of_vectors(A: T.Buffer((8, 12), "float32x4"), B: T.Buffer((8,), "float32x4")):
+    for i, k in T.grid(8, 12):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.broadcast(T.float32(0), 4)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+def test_rfactor_of_vectors() -> None:
+    sch = Schedule(sums_of_vectors)
+    _, k = sch.get_loops("sum")
+    _, inner = sch.split(k, [None, 5])  # so that a condition says which iterations run
+    sch.rfactor(inner, 0)
+    assert_same_result(sums_of_vectors, sch.func)
