@@ -111,6 +111,8 @@ def _reduction(edit: Edit, block: Place) -> Update:
         structural_equal(a, b, map_free_vars=False) for a, b in zip(init[0].indices, update.store.indices, strict=True)
     )
     dtype = update.store.buffer.dtype
+    if dtype.is_vector:
+        edit.refuse(f"the block `{stmt.name}` reduces vectors, {dtype}: this step takes one number an element", block)
     identity = IDENTITIES[update.op](dtype)
     begins = edit.analyzer(block).simplify(init[0].value)  # as -inf is written: `-T.infinity("float32")`
     unchanging = (identity, neutral(update.op, dtype))

@@ -401,3 +401,23 @@ def test_rfactor_of_vectors() -> None:
     _, inner = sch.split(k, [None, 5])  # so that a condition says which iterations run
     sch.rfactor(inner, 0)
     assert_same_result(sums_of_vectors, sch.func)
+
+
+@T.prim_func
+def sums_of_vectors_used(A: T.Buffer((8, 12), "float32x4"), B: T.Buffer((8,), "float32x4")):
+    C = T.alloc_buffer((8,), "float32x4")
+    for i, k in T.grid(8, 12):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.broadcast(T.float32(0), 4)
+            C[vi] = C[vi] + A[vi, vk]
+    for i in range(8):
+        with T.block("used"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = C[vi] + B[vi]
+
+
+def test_an_epilogue_of_vectors_is_refused() -> None:
+    with pytest.raises(ScheduleError, match="the block `sum` reduces vectors, float32x4"):
+        Schedule(sums_of_vectors_used).fuse_reduction_epilogue("sum", "used")
