@@ -13,7 +13,7 @@ from ..dtype import BOOL, FLOAT64, DType
 from ..dtype import dtype as as_dtype
 from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType
-from ..op import OPS, join
+from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from . import reference as ref
@@ -32,6 +32,7 @@ from .rules import (
     common_shape,
     compared_dtype,
     like,
+    meeting,
     of_rank,
     refuse,
     tensor,
@@ -310,13 +311,23 @@ register(
 # -- comparisons
 
 
+def _compared(name: str) -> Callable[..., Expr]:
+    def value(a: Expr, b: Expr) -> Expr:
+        kind = meeting(name, a.dtype, b.dtype)
+        if kind.is_bool and name not in ("equal", "not_equal"):
+            kind = as_dtype("int8")  # `T` has no order of bools
+        return OPS[name](cast_to(a, kind), cast_to(b, kind))
+
+    return value
+
+
 def _np_compared(name: str) -> Reference:
     def reference(a: Any, b: Any) -> Any:
         import numpy as np
 
         a, b = np.asarray(a), np.asarray(b)
         if a.dtype != b.dtype:
-            to = ref.numpy_dtype(join(name, *[as_dtype(one.dtype.name) for one in (a, b)]))
+            to = ref.numpy_dtype(meeting(name, *[as_dtype(one.dtype.name) for one in (a, b)]))
             a, b = a.astype(to), b.astype(to)
         return getattr(np, name)(a, b)
 
@@ -331,8 +342,7 @@ for _name, _symbol, _doc in (
     ("greater", ">", "Whether x1 is above x2."),
     ("greater_equal", ">=", "Whether x1 is above or equal to x2."),
 ):
-    _kinds = ANY if "equal" in (_name, _name[4:]) else NUMBERS
-    binary(_name, _name, _np_compared(_name), _doc, kinds=_kinds, result=BOOL, symbol=_symbol)
+    binary(_name, _compared(_name), _np_compared(_name), _doc, kinds=ANY, result=BOOL, symbol=_symbol)
 
 # -- logic: of numbers, whether they are not zero, in their own dtype
 

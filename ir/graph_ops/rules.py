@@ -240,11 +240,18 @@ def _as_operand(span: Span | None) -> str | None:
     return span.text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({span.text})"
 
 
+def meeting(spelling: str, a: DType, b: DType) -> DType:
+    """The dtype in which elements of two are compared, that of `T`'s comparisons; a bool is 0 or 1 of the other."""
+    if a.is_bool or b.is_bool:
+        return b if a.is_bool else a
+    return join(spelling, a, b)
+
+
 def compared_dtype(call: OpCall, kinds: Sequence[TensorType]) -> DType | None:
-    """The dtype in which elements of these are compared, that of `T`'s comparisons; T107 where there is none."""
+    """The dtype in which elements of these are compared; T107 where there is none."""
     found = [kind.dtype for kind in kinds if kind.dtype is not None]
     try:
-        return functools.reduce(lambda a, b: join(call.op.spelling, a, b), found) if found else None
+        return functools.reduce(lambda a, b: meeting(call.op.spelling, a, b), found) if found else None
     except DiagnosticError as problem:
         raise located(problem, call.span) from None
 

@@ -482,8 +482,10 @@ SAMPLES: dict[str, Callable[[Draw], Call]] = {
     **dict.fromkeys(("divide", "floor_divide", "floor_mod", "mod"), _nonzero),
     **{name: _binary("floats") for name in ("atan2", "log_add_exp")},
     "power": lambda d: (_binary("floats", 0.5, 2) if d.chance() else _binary("ints", -3, 3, (0, 4)))(d),
-    **{name: _binary("any", -1, 1) for name in ("equal", "not_equal", "logical_and", "logical_or", "logical_xor")},
-    **{name: _binary("numbers", -1, 1) for name in ("less", "less_equal", "greater", "greater_equal")},
+    **{
+        name: _binary("any", -1, 1) for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+    },
+    **{name: _binary("any", -1, 1) for name in ("logical_and", "logical_or", "logical_xor")},
     **{name: _binary("bits") for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
     **{name: _binary("ints", -9, 9, (0, 9)) for name in ("left_shift", "right_shift")},
     "logical_not": _unary("numbers", -1, 1),

@@ -158,7 +158,18 @@ def test_comparisons_are_of_the_wider_dtype() -> None:
     assert run('x: G.Tensor((1,), "int64")', "G.less(x, G.const(5))", np.array([-(2**40)])).tolist() == [True]
 
 
-@pytest.mark.parametrize(("one", "other"), [("int8", "uint8"), ("bool", "int32"), ("float16", "bfloat16")])
+@pytest.mark.parametrize("kind", ["bool", "int32", "float32"])
+def test_bools_are_compared_as_0_and_1(kind: str) -> None:
+    x, y = np.array([False, False, True, True]), np.array([0, 1, 0, 1], kind)
+    given = f'x: G.Tensor((4,), "bool"), y: G.Tensor((4,), "{kind}")'
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        np.testing.assert_array_equal(run(given, f"G.{name}(x, y)", x, y), getattr(np, name)(x, y))
+        np.testing.assert_array_equal(run(given, f"G.{name}(y, x)", x, y), getattr(np, name)(y, x))
+    found = run('x: G.Tensor((4,), "bool")', 'G.greater(x, G.const(0.0, "float32"))', x)
+    assert found.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(("one", "other"), [("int8", "uint8"), ("float16", "bfloat16")])
 def test_dtypes_that_are_not_compared(one: str, other: str) -> None:
     with pytest.raises(DiagnosticError, match=f"`G.less(_equal)?` of {one} and {other}|`G.equal` of {one} and {other}"):
         parse(
