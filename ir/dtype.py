@@ -150,8 +150,11 @@ _INTERNED: dict[Any, DType] = {}
 _INTERNED_KEPT: set[DType] = set()
 
 
-# names of TVM's that are no more
-_OLDER = (
+# what TVM reads beside the names that it prints: older ones, and those without a width, which is 32 as that of the
+# classes int and float
+_OTHER_NAMES = (
+    (re.compile(r"^(u?int|float)(?=x|$)"), r"\g<1>32"),
+    (re.compile(r"^bfloat(?=x|$)"), "bfloat16"),
     (re.compile(r"^u?int1(?=x|$)"), "bool"),
     (re.compile(r"^e4m3_float8(?=x|$)"), "float8_e4m3fn"),
     (re.compile(r"^e5m2_float8(?=x|$)"), "float8_e5m2"),
@@ -194,8 +197,8 @@ def _make(value: object) -> DType:
 def _name_of(value: object) -> str:
     if isinstance(value, str):
         spelt = value
-        for older, now in _OLDER:
-            spelt = older.sub(now, spelt)
+        for other, printed in _OTHER_NAMES:
+            spelt = other.sub(printed, spelt)
         return spelt
     if value is bool:
         return "bool"
@@ -227,11 +230,8 @@ def pointer(pointee: object, scope: str = "global") -> DType:
 
 
 _WORDS = {
-    "float": "float32",
     "half": "float16",
     "double": "float64",
-    "int": "int32",
-    "uint": "uint32",
     "long": "int64",
     "bf16": "bfloat16",
     **{f"{word[0]}{bits}": f"{word}{bits}" for word in ("float", "int", "uint") for bits in (16, 32, 64)},

@@ -74,9 +74,17 @@ def test_lanes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [("int", "int32"), ("uintx4", "uint32x4"), ("float", "float32"), ("floatx2", "float32x2"), ("bfloat", "bfloat16")],
+)
+def test_names_without_a_width(text: str, name: str) -> None:
+    """As TVM reads them."""
+    assert dtype(text) is dtype(name)
+
+
+@pytest.mark.parametrize(
     "text",
     [
-        "float",
         "float31",
         "float32x0",
         "float32x",
