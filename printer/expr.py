@@ -27,7 +27,7 @@ from tirscript.ir.expr import (
     StringImm,
     Var,
 )
-from tirscript.ir.op import OPS, Op
+from tirscript.ir.op import FOREIGN, OPS, Op
 
 from .literals import alone, bare, dtype_name, explicit, quote
 
@@ -345,6 +345,14 @@ def _cast(p: Printer, node: Call, prec: int, rule: Any) -> str:
     return _dtype_last(p, node, prec, rule)
 
 
+def _launch(p: Printer, node: Call, prec: int, rule: Any) -> str:
+    """`T.call_ffi_kernel(name, args, launch_params=["threadIdx.x"], ret_ty="int32")`."""
+    names: Any = node.args[-1]
+    tags = ", ".join([quote(tag) for tag in names.value.split(", ") if tag])
+    args = ", ".join([top(p, arg) for arg in node.args[:-1]])
+    return f"{rule[1]}{args}, launch_params=[{tags}], ret_ty={_dtype(p, node)})"
+
+
 def _dtype(p: Printer, node: Call) -> str:
     """The dtype of a call as its argument."""
     name = dtype_name(node.dtype)
@@ -382,6 +390,7 @@ class OpRules(dict[Op, tuple[Any, ...]]):
 
 OP_RULES = OpRules({op: rule_of(op) for op in OPS.values()})
 OP_RULES[OPS["cast"]] = (_cast, *OP_RULES[OPS["cast"]][1:])
+OP_RULES[FOREIGN["call_ffi_kernel"]] = (_launch, *rule_of(FOREIGN["call_ffi_kernel"])[1:])
 
 EXPR_RULES: dict[type, ExprRule] = {
     Var: binder,

@@ -379,7 +379,6 @@ TILE_NAMES = (
 # what else only TVM has, with what it is
 THEIR_NAMES = {
     "call_kernel": "the launch of a GPU kernel that is given as source",
-    "call_ffi_kernel": "the launch of a compiled GPU kernel",
     "realize": "TVM's old allocation of a part of a buffer (`T.alloc_buffer` allocates one)",
 }
 call_it(Form, "construct", lambda form: f"T.{form.name}")

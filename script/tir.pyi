@@ -121,6 +121,7 @@ __all__ = [
     "call_cpacked",
     "call_cpacked_lowered",
     "call_extern",
+    "call_ffi_kernel",
     "call_llvm_intrin",
     "call_llvm_pure_intrin",
     "call_packed",
@@ -822,6 +823,9 @@ def call_cpacked_lowered(a: Any, *args: Any) -> Expr:
 
 def call_extern(to: Any, name: Any, *args: Any) -> Expr:
     """A C function by symbol: dtype, name, arguments."""
+
+def call_ffi_kernel(*args: Any, launch_params: Any, ret_ty: Any) -> Expr:
+    """The launch of a compiled GPU kernel: its name, its arguments, and the values that `launch_params` names."""
 
 def call_llvm_intrin(to: Any, name: Any, *args: Any) -> Expr:
     """An LLVM intrinsic by name: dtype, name, arguments."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import DType, dtype
-from ..expr import Call, Expr
+from ..expr import Call, Expr, StringImm
 from ..op import ANY, FOREIGN, Op, as_expr, fail
 from ..words import counted
 
@@ -176,3 +176,23 @@ for _name, _arity, _default, _doc in (
     ("tvm_rdna_wmma_store", (6, 6), "void", "Store a matrix fragment of AMD's RDNA."),
 ):
     _foreign(_name, _arity, "first", _doc, default=_default)
+
+
+def _call_ffi_kernel(*args: Any, launch_params: Any, ret_ty: Any = "int32") -> Expr:
+    """A call whose last argument has the names of the values before it: the threads that they are the extents of."""
+    if not args or not isinstance(args[0], (str, StringImm)):
+        raise fail("T104", "`T.call_ffi_kernel` takes the kernel's name as a string")
+    tags: list[Any] = [*launch_params] if isinstance(launch_params, (tuple, list)) else [None]
+    if not all(isinstance(tag, str) and tag and "," not in tag for tag in tags):
+        raise fail("T104", "`launch_params` of `T.call_ffi_kernel` is a list of names", 'launch_params=["threadIdx.x"]')
+    return _call(FOREIGN["call_ffi_kernel"], "last", [*args, ", ".join(tags), ret_ty])
+
+
+FOREIGN["call_ffi_kernel"] = Op(
+    "call_ffi_kernel",
+    (1, _MANY),
+    ANY,
+    "The launch of a compiled GPU kernel: its name, its arguments, and the values that `launch_params` names.",
+    make=_call_ffi_kernel,
+    effect="opaque",
+)

@@ -25,12 +25,29 @@ def test_they_are_no_entries_of_the_table_that_runs() -> None:
         ("T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[0], 0, 32, 32)", "float32"),
         ('T.vectorlow("float32x4", A[0:8])', "float32x4"),
         ("T.q_multiply_shift(n, n, 31, 2)", "int32"),
+        ('T.call_ffi_kernel("k", A.data, n // 2, launch_params=["threadIdx.x"], ret_ty="int32")', "int32"),
+        ('T.call_ffi_kernel("k", A.data, launch_params=[], ret_ty="int64")', "int64"),
     ],
 )
 def test_they_are_read_and_printed(text: str, result: str) -> None:
     made = function(f"T.evaluate({text})")
     assert made.body[0].value.dtype.name == result
     assert text in made.script() and structural_equal(made, parse(made.script()))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        ('T.call_ffi_kernel("k", n)', "T032", "`launch_params` is missing"),
+        ("T.call_ffi_kernel(n, launch_params=[])", "T104", "takes the kernel's name as a string"),
+        ('T.call_ffi_kernel("k", launch_params=3)', "T104", "is a list of names"),
+        ('T.call_ffi_kernel("k", launch_params=["a, b"])', "T104", "is a list of names"),
+        ('T.call_ffi_kernel("k", launch_params=[], ret_ty="flot")', "T109", "'flot' is not an element type"),
+    ],
+)
+def test_launches_that_are_none(text: str, code: str, why: str) -> None:
+    found = one_mistake(f"T.evaluate({text})")
+    assert found.code == code and why in found.message
 
 
 def test_their_arguments_are_counted() -> None:

@@ -149,7 +149,6 @@ def test_element_types_that_only_others_have(name: str) -> None:
     ("call", "what"),
     [
         ('T.realize(A[0:4], "")', "TVM's old allocation of a part of a buffer"),
-        ('T.call_ffi_kernel("f", A.data)', "the launch of a compiled GPU kernel"),
         ('T.call_kernel("f", [1])', "the launch of a GPU kernel that is given as source"),
     ],
 )
