@@ -359,11 +359,15 @@ class Reader(ModuleReader):
         if isinstance(node, ast.Import):
             for item in node.names:
                 shown = item.name if item.asname else item.name.split(".")[0]
+                package, _, part = item.name.rpartition(".")
+                read, plain = _IMPORTED.parts(package)
                 if item.name in _MODULES and item.asname:
                     self.names[item.asname] = _NAMESPACES[_NAMED[_MODULES[item.name]]]
-                elif item.name in (*_PACKAGES, *_MODULES, "tvm", "tvm.testing", "tvm.target"):
+                elif item.name in (*_PACKAGES, *_MODULES, "tvm") or (part in (*read, *plain) and not item.asname):
                     self.names[item.asname or shown] = _IMPORTED.package(shown)
-                else:
+                elif part in read:  # `import tvm.relax as relax`, as `from tvm import relax`
+                    self.names[item.asname or part] = read[part]()
+                elif part not in plain:
                     self.not_read(f"import {item.name}", node)
             return
         module = node.module or ""

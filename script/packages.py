@@ -16,7 +16,7 @@ _TYPE_WORDS = ("Tensor", "Shape", "Tuple", "Object", "Prim")
 # TVM's packages of tensor programs, whose functions are those of T: `tvm.tirx.exp(x)`, and `tvm.tir.exp(x)` until 2025
 _TENSOR_PACKAGES = ("tir", "tirx", "s_tir")
 # parts of TVM that text has no use for
-_PLAIN = ("ir", "te", "topi", "arith", "dlight", "runtime", "testing")
+_PLAIN = ("ir", "te", "topi", "arith", "sym", "dlight", "meta_schedule", "runtime", "testing")
 
 
 class Packages(Struct, frozen=True, eq=False):

@@ -445,6 +445,16 @@ def test_packages_of_tvm_are_namespaces() -> None:
     ):
         made = program(body.format(spelling), header=f"{line}\n{HEADER}")
         assert structural_equal(made, program(body.format("T.target"), header=header)), line
+    for line, spelling in (
+        ("import tvm.tirx", "tvm.tirx.exp"),
+        ("import tvm.tir as tir", "tir.exp"),
+        ("import tvm.s_tir as apart, tvm.relax as relax, tvm.meta_schedule as ms, tvm.te", "apart.exp"),
+        ("from tvm import meta_schedule as ms, sym", "T.exp"),
+    ):
+        made = program(f"B[0] = {spelling}(A[1])", header=f"{line}\n{HEADER}")
+        assert structural_equal(made, ours("B[0] = T.exp(A[1])")), line
+    with pytest.raises(DiagnosticError, match=r"`import tvm\.os` does not stand"):
+        program("B[0] = A[1]", header="import tvm.os as os\n" + HEADER)
     with pytest.raises(DiagnosticError, match=r"`from tvm\.target import` does not stand"):
         program("B[0] = A[1]", header="from tvm.target import codegen\n" + HEADER)
 
