@@ -17,7 +17,7 @@ from tirscript.ir.check import public
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label, error
 from tirscript.ir.span import Source, Span
 
-from .entry import _DECORATORS, _IGNORED_IMPORTS, _MODULES, _NAMED, _PACKAGES, Definition, parse_all
+from .entry import _DECORATORS, _IGNORED_IMPORTS, _IMPORTED, _MODULES, _NAMED, _PACKAGES, Definition, parse_all
 from .meet import is_header, is_tvm
 from .source import normalize, syntax_tree
 from .trivia import first_line
@@ -243,10 +243,14 @@ class _Extractor:
 
     def imported(self, node: ast.Import | ast.ImportFrom, item: ast.alias, needed: set[str]) -> bool:
         if isinstance(node, ast.Import):
-            root = item.name.split(".")[0]
+            root, (package, _, part) = item.name.split(".")[0], item.name.rpartition(".")
+            if item.asname is not None and part in _IMPORTED.parts(package)[0]:
+                return item.asname in needed
             return root in _ROOTS and (item.asname is None or item.name in (*_PACKAGES, *_MODULES, root))
         if node.level:
             return False
+        if item.name in _IMPORTED.parts(node.module or "")[0]:
+            return (item.asname or item.name) in needed
         if node.module in _IGNORED_IMPORTS:
             return True
         # what the language does not have is kept where a definition uses it, so that it is told

@@ -205,6 +205,22 @@ def f(A: T.Buffer((4,), "int8")):
     assert "T.cast" in extract(text).definitions()["f"].script()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tvm import te, tirx",
+        "from tvm import tir as tirx",
+        "import tvm.tirx as tirx",
+        "import os, tvm.tir as tirx",
+    ],
+)
+def test_parts_of_tvm_that_a_definition_uses(line: str) -> None:
+    program = '@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((4,), "float32")):\n    A[0] = {}(A[1])\n'
+    header = "import torch\nfrom tvm.script import tirx as T\n"
+    found = parse_python(f"{header}{line}\ntorch.manual_seed(0)\n{program.format('tirx.exp')}")
+    assert structural_equal(found["f"], parse(f"from tvm.script import tirx as T\n{program.format('T.exp')}"))
+
+
 def test_names_that_are_defined_again() -> None:
     assert not extract(f"N = 4\n{KERNEL}").repeated
     assert extract(f"N = 4\n{KERNEL}{KERNEL}").repeated
