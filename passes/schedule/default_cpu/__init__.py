@@ -28,6 +28,7 @@ from .clamped_lines import with_clamped_lines
 from .facts import CpuFacts
 from .idle_casts import without_idle_casts
 from .joined_lines import with_joined_lines
+from .kept_loads import kept_loads
 from .lane_sums import lane_sums
 from .outer_vectors import has_vectors, outer_vectors
 from .parallel_loops import with_serial_loops
@@ -57,7 +58,7 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return func
-        made = lane_sums(_with_vectors(with_several_results(plain), facts), facts)
+        made = kept_loads(lane_sums(_with_vectors(with_several_results(plain), facts), facts))
         return func if made is plain else made
 
 
