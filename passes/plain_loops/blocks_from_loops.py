@@ -54,6 +54,7 @@ from .single_sums import without_single_sums
 from .sums_of_differences import sums_of_differences
 from .tiles_joined import tiles_joined
 from .triangles import rectangles
+from .updates_joined import updates_joined
 from .variables_from_buffers import variables_from_buffers
 from .whole_loops import whole_loops
 
@@ -86,6 +87,10 @@ def with_blocks(
     func = inits_from_blocks(begun_blocks(func))
     ordered = func.attrs.get("fastmath") is False
     in_order = ordered or not reassociate
+    separate, joined = func, updates_joined(func.body, in_order=in_order)
+    if joined is not func.body:
+        func = func.replace(body=joined)
+    together = func
     if not may_overlap(func):
         func = mirrors_apart(searches_by_rows(scratch_apart(func, _has_product)), _has_product)
         func = gathers_from_scatters(tiles_joined(func, _sums_products, in_order), _sums_products, in_order)
@@ -119,6 +124,7 @@ def with_blocks(
             source.append((stmt, len(body)))
             body.append(stmt)
     if not changed:
+        func = separate if func is together else func
         func = results_apart(with_plain_indices(without_single_sums(func)), known)
         return with_clamped(with_borders(func, ordered=in_order))
     at = next(place for place, stmt in enumerate(body) if type(stmt) is For)

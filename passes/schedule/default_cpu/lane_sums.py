@@ -41,6 +41,7 @@ from ...lower.vectorize_loop import in_vectors
 from ...plain_loops.choices_from_loops import chosen
 from ...plain_loops.names_written_out import Refused, written_out
 from ...plain_loops.sums_of_differences import as_sum
+from ...plain_loops.updates_joined import updates_joined
 from ...simplify import simplified
 from ...statements import keep_comments, reads_memory
 from ..reducers import Update, neutral, update_by
@@ -83,7 +84,10 @@ def lane_sums(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     if not any(True for node in walk(func.body) if type(node) is For and _may_sum(node)):
         return func
     in_lanes = facts.reassociate and func.attrs.get("fastmath") is not False
-    return _Lanes(facts, in_lanes).function(func)
+    joined = updates_joined(func.body, in_order=not in_lanes)
+    plain = func if joined is func.body else func.replace(body=joined)
+    made = _Lanes(facts, in_lanes).function(plain)
+    return func if made is plain else made
 
 
 def _may_sum(loop: For) -> bool:
