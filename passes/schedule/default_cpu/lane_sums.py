@@ -90,6 +90,18 @@ def lane_sums(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     return func if made is plain else made
 
 
+def sums_in_lanes(nest: For, facts: CpuFacts) -> bool:
+    """Whether the innermost loops of a nest are sums along memory that `lane_sums` makes in vectors."""
+    inner = [node for node in walk(nest) if type(node) is For and not any(type(one) is For for one in walk(node.body))]
+    lanes = _Lanes(facts, in_lanes=True)
+    for loop in inner:
+        sums = lanes.sums(loop) if _may_sum(loop) else None
+        parts = lanes.parts(loop, sums) if sums is not None else None
+        if parts is None or parts.one == 1:
+            return False
+    return True
+
+
 def _may_sum(loop: For) -> bool:
     """Whether a loop looks as if it did nothing but add up."""
     if loop.kind != "serial" or loop.step is not None or loop.annotations:
@@ -378,4 +390,4 @@ class _Apart(Scoped):
     rules = {BufferLoad: load}  # noqa: RUF012
 
 
-__all__ = ["lane_sums"]
+__all__ = ["lane_sums", "sums_in_lanes"]

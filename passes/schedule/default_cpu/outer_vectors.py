@@ -44,6 +44,7 @@ from ..tree import body_fields
 from .accumulators import with_accumulators
 from .facts import CpuFacts
 from .jammed_rows import ROWS, jammed, waits, written_out
+from .lane_sums import sums_in_lanes
 from .nests import TAKEN, UNKNOWN, step_of, stride_of, takes_long
 from .records import Records, flattened, with_fields
 from .work import worth_threads
@@ -103,6 +104,7 @@ class _Outer:
         self, func: PrimFunc, facts: CpuFacts, schedule: Callable[[PrimFunc, CpuFacts], PrimFunc] | None
     ) -> None:
         self.func, self.facts, self.schedule = func, facts, schedule
+        self.reassociate = facts.reassociate and func.attrs.get("fastmath") is not False
         self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
         self.around: list[For] = []  # the loops around what is looked at
         self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
@@ -272,6 +274,8 @@ class _Outer:
             return self.facts.vector_bits >= 256
         if any(type(node) is BufferStore for node in across) or self.facts.vector_bits < 512:
             return False
+        if self.reassociate and sums_in_lanes(loop, self.facts):
+            return False  # they need not wait, and lie along memory
         steps = [(step_of(node, loop.var) or 0) * node.buffer.dtype.itemsize for node in across]
         # lines that all lanes read again in the next steps
         return all(MOST * len(steps) <= WAYS * SPAN // max(LINE, math.gcd(step, SPAN)) for step in steps)

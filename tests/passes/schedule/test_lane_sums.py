@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import PrimFunc, structural_equal
+from tirscript.ir import For, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
 from tirscript.passes.schedule.default_cpu.lane_sums import lane_sums
@@ -222,3 +222,22 @@ for j in T.vectorized(64):
     y[j] = s
 """)
     assert lane_sums(func, CpuFacts(vector_bits=512)) is func
+
+
+def test_rows_that_are_summed_along_memory_are_not_gathered() -> None:
+    text = """
+for j in range(90):
+    for i in range(j + 1, 90):
+        t: T.float32 = A[i, j]
+        for k in range(j):
+            t -= A[i, k] * A[j, k]
+        A[i, j] = t * 0.125
+"""
+    lanes = {}
+    for order, attributes in (("any", ""), ("as written", 'T.func_attr({"fastmath": False})')):
+        func = kernel(text, attributes)
+        made = scheduled(func, CpuFacts(vector_bits=512, threads=1))
+        assert_same_result(func, made)
+        lanes[order] = {node.var.name for node in walk(made.body) if type(node) is For and node.kind == "vectorized"}
+    assert lanes["any"] == {"lane"}
+    assert "lane" not in lanes["as written"]
