@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 import tirscript
 from tests.helpers.threads import most_threads
+from tirscript.backend.runtime import packed
+from tirscript.backend.runtime.library import unregister_library
 from tirscript.script import parse
 
 
@@ -68,3 +72,37 @@ def test_the_first_piece_that_fails_is_told_whoever_ran_it(count: int) -> None:
         with pytest.raises(AssertionError, match=rf"note: i = {bad[0]}\b"):
             work(a, marks)
         assert (a[: bad[0]] == 1).all()
+
+
+RAISES = """
+@T.prim_func
+def work(A: T.Buffer((16, 100000), "float32")):
+    for i in T.parallel(16):
+        T.evaluate(T.call_packed("pieces.check", i))
+        for j in range(100000):
+            A[i, j] = A[i, j] + T.float32(1)
+"""
+
+
+def test_exceptions_of_pieces_that_come_later_are_forgotten() -> None:
+    """The caller takes the last pieces of a slow thread first, so it meets several exceptions, the first one last."""
+    caller = threading.get_ident()
+
+    def check(value: int) -> None:
+        if threading.get_ident() != caller:
+            time.sleep(0.02)
+        if value > 9:
+            raise KeyError(int(value))
+
+    tirscript.register_library("pieces.check", check)
+    tirscript.set_num_threads(2)
+    try:
+        work = tirscript.build(parse(RAISES))
+        for _ in range(10):
+            a = np.zeros((16, 100000), "float32")
+            with pytest.raises(KeyError, match="10"):
+                work(a)
+            assert not packed._raised
+            assert (a[:10] == 1).all()
+    finally:
+        unregister_library("pieces.check")
