@@ -96,7 +96,7 @@ def test_the_pipeline_of_build_goes_over_graphs_and_single_functions_in_every_co
     path.write_text(MIXED)
     for target in (), ("--target", "c"):
         built = run("build", path, "-p", "build", *target)
-        assert built.exit_code == 0 and "scale(A: " in built.output and "main(x)" in built.output
+        assert built.exit_code == 0 and "scale(A: " in built.output and "main(x: " in built.output
     tripped = run("roundtrip", "-v", "--passes", "build", path)
     assert tripped.exit_code == 0
     assert "scale: after lower_blocks: exact" in tripped.output and "M: after graph_to_tensor: exact" in tripped.output
