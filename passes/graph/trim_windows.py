@@ -82,7 +82,7 @@ def _smaller(call: OpCall, bound: Mapping[GraphExpr, ConstantTensor]) -> OpCall:
         return call
     weight = call.args[1]
     data = weight.data if type(weight) is GraphConst else bound.get(weight) if type(weight) is GraphVar else None
-    if data is None:
+    if data is None or not data.resolved:
         return call
     axes = _axes(call, letters, data)
     made = [one.trimmed() if one is not None else (0, None) for one in axes]
