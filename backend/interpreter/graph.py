@@ -268,12 +268,14 @@ class _Scope:
         """What a registered library function returns; `given` are the first arguments as the call writes them."""
         function = get_library(name)
         if function is None and name in BUILTINS:
+            self.run.marks.forget(args)
             return BUILTINS[name](args, expr.span)
         if function is None:
             near = suggest(name, library_names())
             hint = f"did you mean `{near}`?" if near else "name it with `tirscript.register_library(name, function)`"
             raise _wrong("T307", f"no library function is registered as `{name}`", expr.span, hint)
         self.run.marks.check(tuple(args))
+        self.run.marks.forget(args)
         return call_library(function, args, expr.span, [_scalar_dtype(one) for one in given])
 
     # -- kernels and libraries

@@ -44,6 +44,15 @@ class Marks:
             if state is not None and state.count(WRITTEN) == len(state):
                 del self.arrays[address], self.states[address]
 
+    def forget(self, values: Sequence[Any]) -> None:
+        """Forget what is not written of arrays, alone or in tuples, that a library function is given: it may store."""
+        for one in values:
+            if isinstance(one, tuple):
+                self.forget(one)
+            elif isinstance(one, np.ndarray) and (address := address_of(one)) not in self.left:
+                self.arrays.pop(address, None)
+                self.states.pop(address, None)
+
     def pack(self, func: PrimFunc, packed: np.ndarray[Any, Any]) -> None:
         """Remember the padding that a function which packs an array has not stored."""
         mapping = bare_padding(func)

@@ -346,3 +346,36 @@ def test_results_of_kernels_are_new_memory() -> None:
     with pytest.raises(DiagnosticError, match=r"`A\[n\]` is read|`A\[2\]` is read") as told:
         interpret(module, x, 2, entry="of_another")
     assert told.value.diagnostics[0].code == "T303"
+
+
+def test_a_library_function_may_store_what_a_kernel_has_not() -> None:
+    module = parse("""
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def half(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(2):
+            C[i] = A[i]
+
+    @T.prim_func(private=True)
+    def twice(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            C[i] = A[i] * 2.0
+
+    @G.graph_func
+    def main(x: G.Tensor((4,), "float32")):
+        cls = M
+        y = G.call_tir(cls.half, (x,), out=G.Tensor((4,), "float32"))
+        z = G.call_inplace_packed("test.interpreter.fill", y, inplace_indices=[0], ty_args=G.Tensor((4,), "float32"))
+        return G.call_tir(cls.twice, (z,), out=G.Tensor((4,), "float32"))
+""")
+
+    def fill(array: Any) -> Any:
+        array[2:] = 3
+        return array
+
+    register_library("test.interpreter.fill", fill)
+    try:
+        assert interpret(module, np.ones(4, "float32")).tolist() == [2.0, 2.0, 6.0, 6.0]
+    finally:
+        unregister_library("test.interpreter.fill")
