@@ -5,8 +5,8 @@ a loop out to them.
 the iterations 0 to `count` of a loop, each once, and returns when all are done. Each thread has a part: consecutive
 iterations, in order, at least `grain` of them, beginning at a multiple of `unit` (both at least 1, `grain` no less than
 `unit`). The split depends on nothing but these numbers and that of the threads. The caller has part 0. A part is cut
-into at most eight pieces of at least `piece` and `grain` iterations, also at multiples of `unit`; threads that have
-none left take those of others (pieces.py). A piece is a call of
+into at most eight pieces of at least `piece` and `grain` iterations, also at multiples of `unit`, the last of what is
+left; threads that have none left take those of others (pieces.py). A piece is a call of
 
     i32 body(ptr closure, i64 begin, i64 end, ptr error, ptr failed, i32 number)
 
