@@ -161,7 +161,7 @@ class SubscriptLowering(ExprLowering):
         if not 0 < lanes <= MAX_LANES:
             hint = None
             if step == -1 and node.lower is None and node.upper is None:
-                hint = f"the vector from the last element to the first is `T.ramp({length - 1}, -1, {length})`"
+                hint = f"the index from the last element to the first is `T.ramp({length - 1}, -1, {length})`"
             message = f"this slice has {max(lanes, 0)} elements; a vector has 1 to {MAX_LANES}"
             raise self.fail("T022", message, node, hint=hint)
         base = as_expr(lower)

@@ -224,7 +224,7 @@ BODIES = [
     ("for i in range(B.shape(0)):\n    A[i] = 1.0", "T022", "B.shape", "cannot be called", "brackets: `B.shape[0]`"),
     ("x = A.dtype\nA[0] = x(n)", "T022", "x", "cannot be called", '`T.cast(n, "float32")`'),
     ("for i, j in T.grid(range(4), range(4)):\n    B[i, j] = 1.0", "T112", "range(4)", "not an integer", "a number: `4`"),
-    ("A[0:16] = A[::-1]", "T022", "::-1", "has 0 elements", "`T.ramp(15, -1, 16)`"),
+    ("A[0:16] = A[::-1]", "T022", "::-1", "has 0 elements", "the index from"),
     ("x = T.float32()\nA[0] = x", "T206", "x", "nothing defines the variable", "`x = T.float32(0)`"),
     ("x = T.int32()\nX[0] = x", "T206", "x", "nothing defines the variable", "alone as a dimension"),
     ("X[0] ++", "T001", "", "invalid syntax", "`i += 1`"),
@@ -444,6 +444,7 @@ FOLLOWED = [
         'C = T.alloc_buffer((4,), "float32")\nC[0] = 1.0',
     ),
     ("x: 'float32' = 0.0\nA[0] = x", "`x: T.float32`", "x: T.float32 = 0.0\nA[0] = x"),
+    ("A[0:16] = A[::-1]", "first is `T.ramp(15, -1, 16)`", "A[0:16] = A[T.ramp(15, -1, 16)]"),
     ("x: T.int8 = 0\nx = 3.0", "write `3`", "x: T.int8 = 0\nx = 3"),
     ("x: T.int8 = 0\nx = 300.0", 'cast it: `T.cast(300.0, "int8")`', 'x: T.int8 = 0\nx = T.cast(300.0, "int8")'),
 ]
