@@ -94,11 +94,14 @@ def _in_one_version(model: Any) -> None:
     onnx, for which it needs types that it does not find everywhere."""
     from onnx import defs
 
-    versions = {one.domain: one.version for one in model.opset_import}
+    def plain(domain: str) -> str:
+        return "" if domain == "ai.onnx" else domain  # two names of one
+
+    versions = {plain(one.domain): one.version for one in model.opset_import}
 
     def same(nodes: Iterable[Any], domain: str, old: int) -> bool:
         inner = (one.g.node for node in nodes for one in node.attribute if one.HasField("g"))
-        kinds = {node.op_type for node in nodes if node.domain == domain}
+        kinds = {node.op_type for node in nodes if plain(node.domain) == domain}
         since = (
             {defs.get_schema(kind, version, domain).since_version for version in (old, versions[domain])}
             for kind in kinds
@@ -108,8 +111,9 @@ def _in_one_version(model: Any) -> None:
 
     for function in model.functions:
         for used in function.opset_import:
-            version = versions.get(used.domain, used.version)
-            if version != used.version and same(function.node, used.domain, used.version):
+            domain = plain(used.domain)
+            version = versions.get(domain, used.version)
+            if version != used.version and same(function.node, domain, used.version):
                 used.version = version
 
 

@@ -358,6 +358,7 @@ def softmax(x: Any) -> Any:
     return (flat / flat.sum(1, keepdims=True)).reshape(x.shape)
 
 
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
 @pytest.mark.parametrize(
     ("op", "version", "attrs", "wanted"),
     [
@@ -367,14 +368,16 @@ def softmax(x: Any) -> Any:
         ("Softmax", 12, {"axis": 1}, softmax),
     ],
 )
-def test_functions_of_other_versions_than_the_model(op: str, version: int, attrs: dict[str, Any], wanted: Any) -> None:
+def test_functions_of_other_versions_than_the_model(
+    op: str, version: int, attrs: dict[str, Any], wanted: Any, domain: str
+) -> None:
     """What is the same operator in both is taken as it is, though no type is known in a function; else it is converted.
 
     onnxruntime reads it as one of the model's version.
     """
     two = ["a", "k"] if op == "Sub" else ["a"]
     inner = helper.make_function(
-        "my", "Inner", two, ["b"], [helper.make_node(op, two, ["b"], **attrs)], [helper.make_opsetid("", version)]
+        "my", "Inner", two, ["b"], [helper.make_node(op, two, ["b"], **attrs)], [helper.make_opsetid(domain, version)]
     )
     body = [helper.make_node("Inner", two, ["b"], domain="my")]
     if op == "Sub":
@@ -383,6 +386,7 @@ def test_functions_of_other_versions_than_the_model(op: str, version: int, attrs
     outer = helper.make_function("my", "Outer", ["a"], ["b"], body, opsets)
     given = model([helper.make_node("Outer", ["x"], ["y"], domain="my")], {"x": (F, [2, 3, 4])}, ["y"], {})
     given.functions.extend([inner, outer])
+    given.opset_import[0].domain = opsets[0].domain = domain
     given.opset_import.append(opsets[1])
     x = np.arange(24, dtype="float32").reshape(2, 3, 4) / 8
     np.testing.assert_allclose(tirscript.interpret(tirscript.from_onnx(given), x), wanted(x), rtol=1e-6)
