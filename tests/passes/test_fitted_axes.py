@@ -60,3 +60,8 @@ def test_axes_take_the_values_of_their_loops(name: str, text: str, domain: str) 
 def test_axes_that_may_be_wider_stay(head: str) -> None:
     func = function(under(head))
     assert "T.axis.spatial(16, i)" in get_pass("reduce_loop_extents")(func).script()
+
+
+def test_what_memory_holds_takes_conditions_away_too() -> None:
+    func = function(under("for i in range(15):\n    if i < 16:"))
+    assert "T.axis.spatial(15, i)" in get_pass("simplify")(func, contents=True).script()
