@@ -89,7 +89,8 @@ def test_dilated_windows_see_small_maps_by_their_centre() -> None:
         (1, 4, {"padding": [3, 0]}, 1, [0, 0]),
         (2, 3, {"padding": [1, 1], "strides": [2]}, 2, [0, 0]),  # the first row of the window sees the border alone
         (3, 7, {"padding": [3, 3], "strides": [3]}, 3, [0, 0]),
-        (2, 3, {"padding": [1, 3], "dilation": [2]}, 2, [1, 1]),  # a border is not below zero
+        (2, 3, {"padding": [1, 3], "dilation": [2]}, 2, [1, 1]),
+        (2, 2, {"padding": [1, 0], "strides": [2], "dilation": [2]}, 2, [1, 0]),  # a border is not below zero
         (4, 3, {"padding": [1, 1]}, 3, [1, 1]),
         (1, 2, {"padding": [2, 2]}, 2, [2, 2]),  # results of the border alone: the whole window is seen
     ],
