@@ -26,8 +26,10 @@ _BIND = 'use it alone as a dimension of a parameter, as in `T.Buffer(("{}",), ..
 
 def _bind(var: Var) -> str:
     """The way out for a variable that nothing defines: only of integers there are symbolic dimensions."""
-    if var.dtype.is_int:
+    if var.dtype.is_int and not var.dtype.is_vector:
         return _BIND.format(var.name)
+    if var.dtype.is_handle:
+        return f"give it an address, as in `{var.name} = A.data`, or make it a parameter"
     return f"give it a value, as in `{var.name} = T.{var.dtype}(0)`, or make it a parameter"
 
 

@@ -445,6 +445,9 @@ FOLLOWED = [
     ),
     ("x: 'float32' = 0.0\nA[0] = x", "`x: T.float32`", "x: T.float32 = 0.0\nA[0] = x"),
     ("A[0:16] = A[::-1]", "first is `T.ramp(15, -1, 16)`", "A[0:16] = A[T.ramp(15, -1, 16)]"),
+    ("x = T.float32()\nA[0] = x", "`x = T.float32(0)`", "x = T.float32(0)\nA[0] = x"),
+    ("x = T.int32x4()\nT.evaluate(x)", "`x = T.int32x4(0)`", "x = T.int32x4(0)\nT.evaluate(x)"),
+    ("x = T.handle()\nT.evaluate(x)", "`x = A.data`", "x = A.data\nT.evaluate(x)"),
     ("x: T.int8 = 0\nx = 3.0", "write `3`", "x: T.int8 = 0\nx = 3"),
     ("x: T.int8 = 0\nx = 300.0", 'cast it: `T.cast(300.0, "int8")`', 'x: T.int8 = 0\nx = T.cast(300.0, "int8")'),
 ]
