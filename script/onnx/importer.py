@@ -45,7 +45,7 @@ from .coupling_kernel import Coupling
 from .forest_kernel import Forest
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
-from .optionals import OPTIONALS, Missing
+from .optionals import OPTIONALS, Missing, tensor_type
 from .recurrent_kernel import Layer
 from .sequences import SEQUENCES, Stacked
 
@@ -249,7 +249,7 @@ class Importer:
         said = self.shapes[info.name]
         if isinstance(said, str) or not isinstance(said, Sequence):
             raise wrong(f"`shapes` have {said!r} for the input `{info.name}`, which is no list of dimensions")
-        kind = info.type.tensor_type
+        kind = tensor_type(info)
         if kind.HasField("shape") and len(said) != len(kind.shape.dim):
             have = f"`shapes` have {counted(len(said), 'axis')}"
             raise wrong(f"{have} for the input `{info.name}`, which has {len(kind.shape.dim)}")
@@ -279,10 +279,7 @@ class Importer:
         return dims.not_negative(substitute(value, known) if known else value)
 
     def parameter(self, info: Any) -> GraphVar:
-        told = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
-        kind = told.tensor_type
-        if not told.HasField("tensor_type"):
-            raise wrong(f"the input `{info.name}` is no tensor")
+        kind = tensor_type(info)
         if info.name in self.shapes:
             given = self.told(info)
         elif kind.HasField("shape"):
@@ -300,7 +297,9 @@ class Importer:
         """The array that the caller has for an input, which must be of its type and rank."""
         import numpy as np
 
-        kind = info.type.tensor_type
+        if self.given[info.name] is None:
+            raise wrong(f"`values` have None for the input `{info.name}`, which is not optional")
+        kind = tensor_type(info)
         wanted = self.dtype(kind.elem_type, f"the input `{info.name}`")
         data = constant(np.asarray(self.given[info.name]))
         if data.dtype is not wanted:

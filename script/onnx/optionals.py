@@ -4,9 +4,11 @@ tensor, or that there is none. They are no values of the graph; operators on the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+
+from .model_file import wrong
 
 if TYPE_CHECKING:
     from .importer import Importer
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
 
 class Missing(Struct, frozen=True, eq=False):
     """A tensor or a sequence that is not there."""
+
+
+def tensor_type(info: Any) -> Any:
+    """What an input is said to be; an optional one, what it holds."""
+    told = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
+    if not told.HasField("tensor_type"):
+        raise wrong(f"the input `{info.name}` is no tensor")
+    return told.tensor_type
 
 
 def _is_missing(importer: Importer, node: Node) -> bool:
@@ -45,4 +55,4 @@ OPTIONALS: dict[str, Callable[[Importer, Node], None]] = {
     "OptionalHasElement": _has_element,
 }
 
-__all__ = ["OPTIONALS", "Missing"]
+__all__ = ["OPTIONALS", "Missing", "tensor_type"]

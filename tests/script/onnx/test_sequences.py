@@ -163,9 +163,9 @@ def test_a_tensor_that_may_be_missing(there: bool) -> None:
     assert bool(has) is there and y.tolist() == (X if there else -X).tolist()
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_an_input_that_may_be_missing(given: bool) -> None:
-    """It is given, unless the caller says that it is not."""
+@pytest.mark.parametrize(("values", "wanted"), [({}, X * 2), ({"o": None}, -X), ({"o": X * 3}, X * 3)])
+def test_an_input_that_may_be_missing(values: dict[str, Any], wanted: Any) -> None:
+    """It is given, unless the caller says that it is not, or what it is."""
     nodes = [
         N("OptionalHasElement", ["o"], ["has"]),
         N(
@@ -179,9 +179,11 @@ def test_an_input_that_may_be_missing(given: bool) -> None:
     optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(F, [7, 3]))
     inputs = [info("x", F, [7, 3]), helper.make_value_info("o", optional)]
     made = model(nodes, inputs, [info("y")], 18)
-    module = tirscript.from_onnx(made, values={} if given else {"o": None})
-    found = tirscript.interpret(module, X, X * 2) if given else tirscript.interpret(module, X)
-    assert found.tolist() == (X * 2 if given else -X).tolist()
+    module = tirscript.from_onnx(made, values=values)
+    found = tirscript.interpret(module, X) if values else tirscript.interpret(module, X, X * 2)
+    assert found.tolist() == wanted.tolist()
+    with pytest.raises(DiagnosticError, match="`values` have None for the input `x`, which is not optional"):
+        tirscript.from_onnx(made, values={"x": None})
 
 
 def test_what_is_missing_is_not_read() -> None:
