@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from .pieces import pieces_text
 from .placement import placement_text
+from .starting import starting_text
 from .waiting import has_futex, waiting_text
 
 MOST_THREADS = 256
@@ -43,65 +44,6 @@ RAISED = 2  # what a piece returns where Python code that it called has raised: 
 # what a thread does between two looks at a word that another will change
 _PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.isb(i32 15)"}
 _PAUSE_DECLARED = {"x86_64": "declare void @llvm.x86.sse2.pause()", "aarch64": "declare void @llvm.aarch64.isb(i32)"}
-
-# new threads take no signals, which are for the threads of Python; their stacks hold deep frames on every system
-_START = """
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_attr_init(ptr)
-declare i32 @pthread_attr_destroy(ptr)
-declare i32 @pthread_attr_setdetachstate(ptr, i32)
-declare i32 @pthread_attr_setstacksize(ptr, i64)
-declare i32 @sigfillset(ptr)
-declare i32 @pthread_sigmask(i32, ptr, ptr)
-
-define internal i32 @grow(i32 %wanted) noinline nounwind {{
-entry:
-  %attributes = alloca [128 x i8], align 16
-  %all = alloca [128 x i8], align 16
-  %before = alloca [128 x i8], align 16
-  %thread = alloca i64, align 8
-  %have = load i32, ptr @workers, align 4
-  call i32 @sigfillset(ptr %all)
-  call i32 @pthread_sigmask(i32 {setmask}, ptr %all, ptr %before)
-  call i32 @pthread_attr_init(ptr %attributes)
-  call i32 @pthread_attr_setdetachstate(ptr %attributes, i32 {detached})
-  call i32 @pthread_attr_setstacksize(ptr %attributes, i64 {stack})
-  br label %check
-check:
-  %count = phi i32 [%have, %entry], [%more, %made]
-  %missing = icmp ult i32 %count, %wanted
-  br i1 %missing, label %make, label %done
-make:
-  %more = add i32 %count, 1
-  %at = zext i32 %more to i64
-  %box = getelementptr inbounds %box, ptr @boxes, i64 %at
-  store i32 0, ptr %box, align 128
-  %part.field = getelementptr inbounds %box, ptr %box, i64 0, i32 1
-  store i32 %more, ptr %part.field, align 4
-  %done.field = getelementptr inbounds %box, ptr %box, i64 0, i32 2
-  store i32 0, ptr %done.field, align 4
-  %progress.field = getelementptr inbounds %box, ptr %box, i64 0, i32 4
-  store i64 0, ptr %progress.field, align 8
-  %placed.field = getelementptr inbounds %box, ptr %box, i64 0, i32 16
-  store i32 0, ptr %placed.field, align 4
-  %status = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @work, ptr %box)
-  %refused = icmp ne i32 %status, 0
-  br i1 %refused, label %done, label %made
-made:
-  br label %check
-done:
-  store atomic i32 %count, ptr @workers monotonic, align 4
-  call i32 @pthread_attr_destroy(ptr %attributes)
-  call i32 @pthread_sigmask(i32 {setmask}, ptr %before, ptr null)
-  ret i32 %count
-}}
-"""
-
-_NO_START = """
-define internal i32 @grow(i32 %wanted) nounwind {
-  ret i32 0
-}
-"""
 
 _POOL = """
 ; how many threads run a loop, and how often a thread looks at a word before it sleeps; set by Python at any time
@@ -399,6 +341,8 @@ deal:
   store i64 %end, ptr %end.field, align 8
   store i64 %size, ptr %piece.field, align 8
   %pieces = select i1 %longer, i64 %pieces.more, i64 %pieces.each
+  %done.field.own = getelementptr inbounds %box, ptr %box, i64 0, i32 2
+  store atomic i32 %job.last, ptr %done.field.own monotonic, align 4 ; not what it did when numbers were these before
   %progress = or i64 %job.upper, %pieces
   store atomic i64 %progress, ptr %progress.field release, align 8
   %sleeper = getelementptr inbounds [{most} x i8], ptr %sleepers, i64 0, i64 %part
@@ -572,8 +516,6 @@ done:
 }}
 """
 
-STACK = 8 << 20  # bytes, the usual size on Linux; musl's own would be too small for a frame of 256 KiB
-
 
 def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     """The IR of the pool for a target triple.
@@ -582,9 +524,6 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     futex:   sleep by the system call futex (Linux), rather than by a condition variable
     """
     processor = triple.partition("-")[0]
-    darwin = "darwin" in triple or "macos" in triple
-    # numbers of SIG_SETMASK and PTHREAD_CREATE_DETACHED
-    start = _START.format(setmask=3 if darwin else 2, detached=2 if darwin else 1, stack=STACK)
     linux = threads and futex and has_futex(triple)
     pool = _POOL.format(
         error=ERROR_BYTES,
@@ -598,5 +537,5 @@ def pool_text(triple: str, *, threads: bool = True, futex: bool = True) -> str:
     placement = placement_text(processor, MOST_THREADS, linux)
     waiting = waiting_text(triple, threads=threads, futex=linux)
     pieces = pieces_text(error=ERROR_BYTES, raised=RAISED, most=MOST_THREADS)
-    starting = start if threads else _NO_START
+    starting = starting_text(triple, threads=threads)
     return pool + pieces + _PAUSE_DECLARED.get(processor, "") + waiting + placement + starting
