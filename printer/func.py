@@ -260,9 +260,7 @@ def comment_beside(p: Printer, func: PrimFunc | GraphFunc, start: int, lines: li
 def docstring_lines(text: str | None) -> list[str]:
     """The lines of a docstring without what depends on where it stands."""
     lines = [line.rstrip() for line in inspect.cleandoc(text or "").split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
+    return "\n".join(lines).strip("\n").split("\n") if any(lines) else []
 
 
 def docstring(out: list[str], text: str | None, indent: str) -> bool:
@@ -270,6 +268,9 @@ def docstring(out: list[str], text: str | None, indent: str) -> bool:
     lines = docstring_lines(text)
     if not lines:
         return False
+    rest = [line for line in lines[1:] if line]
+    if lines[0][0].isspace() or (rest and all(line[0].isspace() for line in rest)):
+        lines.insert(0, "")  # a line beside the quotes has no indentation, and tells nothing of that of the others
     escaped = [_docstring_line(line) for line in lines]
     made = f"\n{indent}".join(escaped)
     made = "\n".join(line.rstrip() for line in made.split("\n"))

@@ -20,6 +20,7 @@ from tirscript.ir import (
     structural_equal,
 )
 from tirscript.printer import dialect_of, script, show
+from tirscript.printer.func import docstring_lines
 from tirscript.script import parse
 
 MODULE = '''from tirscript.script import ir as I, tir as T
@@ -154,6 +155,16 @@ def test_docstrings(doc: str) -> None:
     assert again.script() == text
     assert again.docstring is not None
     assert again.docstring.split() == doc.split() or "\x00" in doc or "\\" in doc
+
+
+@pytest.mark.parametrize("doc", ["\n    lines\n      more\n", "\n      lines\n    less\n", "\n         \n  lines\n\n    \x0cmore\n"])
+def test_the_lines_of_a_docstring_keep_their_indentation(doc: str) -> None:
+    text = PrimFunc("f", (), (), docstring=doc).script()
+    assert formatted(text) == text
+    again = parse(text)
+    assert isinstance(again, PrimFunc)
+    assert again.script() == text
+    assert docstring_lines(again.docstring) == docstring_lines(doc)
 
 
 def test_a_blank_docstring_is_none() -> None:
