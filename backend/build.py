@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, suggest
 from tirscript.ir.check import keywords_known, public
 from tirscript.ir.graph import GraphFunc
+from tirscript.ir.verify import telling_mistakes
 from tirscript.ir.wellformed.fields import telling_unreadable
 
 from .collecting import fewer_collections
@@ -56,7 +57,7 @@ def build(
     _check_level(opt_level)
     from .targets import build_request, chosen_target
 
-    with telling_unreadable(x), fewer_collections():
+    with telling_mistakes(x), telling_unreadable(x), fewer_collections():
         chosen = chosen_target(x, target)
         passes = _pipeline(pipeline, chosen.main, bool(debug))
         debug = bool(debug or bounds_check)

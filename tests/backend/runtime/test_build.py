@@ -477,3 +477,16 @@ def test_torch_tensors_share_their_memory() -> None:
 def test_a_private_graph_function_alone_is_built() -> None:
     text = '@G.graph_func(private=True)\ndef f(x: G.Tensor((4,), "int32")):\n    return G.add(x, x)\n'
     assert tirscript.build(parse(text))(np.arange(4, dtype="int32")).tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize(
+    "use", ["B[n] = 1.0", 'A = T.decl_buffer((n * 16,), "float32", data=B.data); A[0] = 1.0'], ids=["index", "size"]
+)
+def test_what_was_not_checked_is_told_where_no_code_can_be_made_of_it(use: str, target: str) -> None:
+    head = '@T.prim_func(check_well_formed=False)\ndef f(B: T.Buffer((4,), "float32")):\n    n = T.int32()\n'
+    with pytest.raises(DiagnosticError) as raised:
+        tirscript.build(parse(f"{head}    {use}\n"), target)
+    assert [(one.code, one.message) for one in raised.value.diagnostics] == [
+        ("T206", "nothing defines the variable `n`")
+    ]
