@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..diagnostic import DiagnosticError
-from ..expr import Expr, Var
+from ..expr import Const, Expr, Var
 from ..func import PrimFunc
 from ..graph import (
     CallableType,
@@ -41,7 +41,7 @@ from ..op import fail
 from ..rewrite import refresh, substitute, walk
 from ..words import counted
 from . import dims
-from .rules import describe, located
+from .rules import describe, located, refuse
 
 
 def type_of(expr: GraphExpr, module: Module | None = None) -> GraphType:
@@ -110,8 +110,21 @@ def callable_of(func: GraphFunc) -> CallableType:
 def _op_call(expr: OpCall, module: Module | None) -> GraphType:
     types = tuple(_type_of(one, module) for one in expr.args)
     made = expr.op.infer(expr, types)
+    if not expr.types:
+        _possible(expr, made)
     mesh = None if expr.types else _mesh(types)
     return made if mesh is None else _over(mesh, made)
+
+
+def _possible(expr: OpCall, kind: GraphType) -> None:
+    """T207 where a result would have fewer than no elements along an axis, as where padding takes away more."""
+    if type(kind) is TupleType:
+        for one in kind.fields:
+            _possible(expr, one)
+    elif type(kind) is TensorType:
+        for axis, dim in enumerate(kind.shape or ()):
+            if type(dim) is Const and dim.value < 0:
+                refuse(expr, f"dimension {axis} of the result would be {dim.value}", "a dimension is 0 or more")
 
 
 def _mesh(types: Sequence[GraphType]) -> str | None:

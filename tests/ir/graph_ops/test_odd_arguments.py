@@ -334,3 +334,18 @@ def f(x: G.Tensor((2, 3), "bool"), y: G.Tensor((3,), "bool")):
     for call in ("G.add(x, y)", "x - y", "G.divide(x, y)"):
         with pytest.raises(DiagnosticError, match="`x1` is a tensor of numbers, not of bool"):
             parse(text.replace("(G.multiply(x, y), x * y, G.maximum(x, y), G.minimum(x, y))", call))
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        ("G.nn.conv2d_transpose(x, w, padding=[9, 1, 1, 1])", -4),
+        ("G.nn.pad(x, [0, 0, 0, 0, -3, -2, 0, 0])", -1),
+        ("G.image.resize2d(x, (-7, 3))", -7),
+    ],
+)
+def test_an_operator_refuses_to_give_fewer_than_no_elements(value: str, size: int) -> None:
+    """Where the value is made, so that models that are imported are refused as text is."""
+    params = 'x: G.Tensor((1, 3, 4, 5), "float32"), w: G.Tensor((3, 2, 3, 3), "float32")'
+    with pytest.raises(DiagnosticError, match=f"dimension 2 of the result would be {size}"):
+        parse(f"@G.graph_func\ndef main({params}):\n    return {value}\n")
