@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc, error, suggest
-from tirscript.ir.whole_files import reason, replacing
+from tirscript.ir.whole_files import reason
 
 Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
@@ -49,20 +47,6 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
             path = beside
         message = f"{path} cannot be written: {reason(problem)}"
         raise DiagnosticError([error("T002", message)]) from None
-
-
-def replace_file(path: str, data: bytes) -> None:
-    """Write a file that exists anew. All of it is written beside before it takes the place of what was there: somebody
-    whose disk is full, or who ends this, still has that."""
-    target = os.path.realpath(path)  # links go on pointing to it
-    before = os.stat(target)
-    if not stat.S_ISREG(before.st_mode):  # a device takes what is written
-        Path(target).write_bytes(data)
-        return
-    with replacing(target, mode=stat.S_IMODE(before.st_mode)) as file:
-        file.write(data)
-        with contextlib.suppress(OSError, AttributeError):  # who may not give files away keeps them; Windows has none
-            os.fchown(file.fileno(), before.st_uid, before.st_gid)
 
 
 def spare(argument: str, *outputs: str | None) -> None:

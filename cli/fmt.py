@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from tirscript.ir import DiagnosticError, error
+from tirscript.ir.whole_files import write_file
 from tirscript.ir.words import counted
 
-from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, replace_file, writing
+from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, writing
 from .output import difference, note, report, write
 
 EPILOG = """\b
@@ -106,7 +107,7 @@ class _Count:
 
 def _save(path: str, text: str) -> None:
     with writing(path):
-        replace_file(path, text.encode())
+        write_file(path, text.encode())
 
 
 @click.command(name="fmt", epilog=EPILOG)

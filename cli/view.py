@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from tirscript.ir.whole_files import write_file
+
 from .completion import PASSES
 from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, spare, split_name, writing
 from .opt import read_passes
@@ -71,7 +73,7 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
 
 def _write(path: str, text: str) -> None:
     with writing(path):
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text.encode())
 
 
 _last = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -29,6 +30,27 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         raise
 
 
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file as a whole. It keeps its permissions, its owner and the links to it where it exists; a device takes
+    what is written. Raises OSError where it cannot be written."""
+    try:
+        target = os.path.realpath(path)  # links go on pointing to it
+        before = os.stat(target) if os.path.exists(target) else None
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            with open(target, "wb") as device:
+                device.write(data)
+            return
+        with replacing(target, mode=None if before is None else stat.S_IMODE(before.st_mode)) as file:
+            file.write(data)
+            # who may not give files away keeps them; Windows has no owners
+            with contextlib.suppress(OSError, AttributeError):
+                if before is not None:
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+    except OSError as problem:
+        problem.filename = os.fspath(path)  # not the name of what is written beside
+        raise
+
+
 def reason(problem: OSError | ValueError) -> str:
     """Why a file is not read or written, in a message; ValueError is for a path that cannot be one."""
     why = str(getattr(problem, "strerror", None) or problem)
@@ -41,4 +63,4 @@ def _of_new_files() -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["reason", "replacing"]
+__all__ = ["reason", "replacing", "write_file"]

@@ -13,6 +13,7 @@ from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.wellformed.fields import refuse_unreadable
+from tirscript.ir.whole_files import write_file
 
 from .constants import Constants
 from .core import Dialect, Printer, tirscript_dialect
@@ -99,7 +100,7 @@ def save(node: Node, path: str | os.PathLike[str], **options: Any) -> None:
     target = pathlib.Path(path)
     if options.get("constants") == "file":
         options.setdefault("constants_file", target.with_suffix(".safetensors"))
-    target.write_text(script(node, **options), encoding="utf-8")
+    write_file(target, script(node, **options).encode())
 
 
 def show(node: Any, **options: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+from pathlib import Path
 
 import pytest
 from helpers.printer import HEADER, assert_body, dedent, formatted, same_text
@@ -19,7 +21,7 @@ from tirscript.ir import (
     dtype,
     structural_equal,
 )
-from tirscript.printer import dialect_of, script, show
+from tirscript.printer import dialect_of, save, script, show
 from tirscript.printer.func import docstring_lines
 from tirscript.script import parse
 
@@ -157,7 +159,9 @@ def test_docstrings(doc: str) -> None:
     assert again.docstring.split() == doc.split() or "\x00" in doc or "\\" in doc
 
 
-@pytest.mark.parametrize("doc", ["\n    lines\n      more\n", "\n      lines\n    less\n", "\n         \n  lines\n\n    \x0cmore\n"])
+@pytest.mark.parametrize(
+    "doc", ["\n    lines\n      more\n", "\n      lines\n    less\n", "\n         \n  lines\n\n    \x0cmore\n"]
+)
 def test_the_lines_of_a_docstring_keep_their_indentation(doc: str) -> None:
     text = PrimFunc("f", (), (), docstring=doc).script()
     assert formatted(text) == text
@@ -373,3 +377,29 @@ def test_show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     show(func)
     assert "\x1b[" in terminal.getvalue()
     assert "prim_func" in terminal.getvalue()
+
+
+def test_a_program_is_saved_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has no room for it still has the file that was there, and links to it stay links."""
+    path, link, empty = tmp_path / "k.py", tmp_path / "link.py", PrimFunc("f", (), ())
+    link.symlink_to("k.py")
+    save(empty, link)
+    path.chmod(0o600)
+    save(PrimFunc("g", (), ()), link)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text(encoding="utf-8") == PrimFunc("g", (), ()).script()
+
+    def fail(*args: object) -> None:
+        raise OSError(28, "No space left on device", "beside")
+
+    monkeypatch.setattr("tirscript.ir.whole_files.os.replace", fail)
+    with pytest.raises(OSError, match="No space") as raised:
+        save(empty, path)
+    assert raised.value.filename == str(path)
+    assert path.read_text(encoding="utf-8") == PrimFunc("g", (), ()).script()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["k.py", "link.py"]
+
+
+def test_a_device_takes_a_program() -> None:
+    save(PrimFunc("f", (), ()), os.devnull)
+    assert not os.path.isfile(os.devnull)
