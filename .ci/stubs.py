@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tirscript.ir.graph_op import REQUIRED
 from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp
-from tirscript.ir.graph_ops.table import REQUIRED
 from tirscript.ir.op import Op
 from tirscript.passes.schedule import PRIMITIVES, Schedule, schedule
 from tirscript.script import graph, ir, tir

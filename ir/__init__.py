@@ -1,5 +1,7 @@
 """The language: what a program is. No parsing, printing, lowering."""
 
+from . import expr as _expr
+from . import graph as _graph
 from . import ops as _ops  # noqa: F401  (fills the table of operators)
 from .buffer import Buffer
 from .constant import ConstantStore, ConstantTensor, constant
@@ -28,6 +30,7 @@ from .expr import (
 )
 from .func import PrimFunc
 from .graph import GraphExpr, GraphFunc, GraphType, GraphVar
+from .graph_op import GraphOp as _GraphOp
 from .hashing import structural_hash
 from .index_map import IndexMap
 from .module import Module
@@ -63,6 +66,10 @@ from .stmt import (
 )
 from .target import Target
 from .verify import check_well_formed, verify
+
+# these two files name classes of files that need theirs: whoever reads their annotations, as `help` does, finds them
+vars(_expr).update(Buffer=Buffer, Op=Op)
+vars(_graph).update(GraphOp=_GraphOp)
 
 __all__ = [
     "AXIS_KINDS",

@@ -349,7 +349,5 @@ def check_fields(node: Any) -> None:
 
 @functools.cache
 def _field_tests(cls: Any) -> list[tuple[str, Test, Any]]:
-    from .node import field_hints
-
-    hints = field_hints(cls)
+    hints = typing.get_type_hints(cls)
     return [(name, test_of(hints[name]), hints[name]) for name in cls.__struct_fields__]

@@ -17,7 +17,7 @@ from .stmt import Stmt
 from .words import call_it, refuse_call
 
 if TYPE_CHECKING:
-    from .graph_ops.table import GraphOp
+    from .graph_op import GraphOp
 
 
 # -- types

@@ -12,7 +12,6 @@ import threading
 import types
 import typing
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -203,7 +202,7 @@ def shape_of(cls: type) -> Shape:
 
 
 def _read_shape(cls: type) -> Shape:
-    hints = field_hints(cls)
+    hints = typing.get_type_hints(cls)
     binder = issubclass(cls, Binder)
     children, scalars = [], []
     for name in cls.__struct_fields__:  # type: ignore[attr-defined]
@@ -216,18 +215,6 @@ def _read_shape(cls: type) -> Shape:
             scalars.append(name)
     names = [name for name, _ in children]
     return Shape(tuple(children), tuple(scalars), _getter(names), _getter(scalars), binder)
-
-
-def field_hints(cls: type) -> dict[str, Any]:
-    """The annotations of a node class; names imported for type checkers only are found in the neighbouring files."""
-    scope: dict[str, Any] = {}
-    if "GraphOp" in cls.__annotations__.values():  # of the table of graph operators, which is loaded for graphs alone
-        import_module(f"{__package__}.graph_ops.table")
-    for name in ("expr", "buffer", "stmt", "func", "module", "constant", "op", "graph", "graph_ops.table", "target"):
-        module = sys.modules.get(f"{__package__}.{name}")
-        if module is not None:
-            scope.update(vars(module))
-    return typing.get_type_hints(cls, localns=scope)
 
 
 def _getter(names: list[str]) -> Callable[[Any], Any]:

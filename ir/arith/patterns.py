@@ -25,22 +25,19 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from ..dtype import BOOL, DType
 from ..expr import Call, Const, Expr
 from ..op import OPS, Op, get_op
-from .bounds import whole
+from .bounds import Known, whole
 from .facts import literal
 from .folding import fold
 from .linear import wrap
 from .logic import SWAPPED
 from .polynomial import Polynomial, multiply, polynomial
-
-if TYPE_CHECKING:
-    from .bounds import Known
 
 Env = dict[str, Expr]
 Matcher = Callable[[Expr, Env], bool]

@@ -1,6 +1,7 @@
 """The one table of graph operators, by family."""
 
 # each fills the table
+from ..graph_op import FUSION_KINDS, GraphOp, Parameter
 from . import calls as _calls  # noqa: F401
 from . import create as _create  # noqa: F401
 from . import distributed as _distributed  # noqa: F401
@@ -30,6 +31,6 @@ from . import views as _views  # noqa: F401
 from . import vision as _vision  # noqa: F401
 from . import vision_boxes as _vision_boxes  # noqa: F401
 from . import vision_detection as _vision_detection  # noqa: F401
-from .table import FUSION_KINDS, GRAPH_OPS, GraphOp, Parameter, graph_op, register
+from .table import GRAPH_OPS, graph_op, register
 
 __all__ = ["FUSION_KINDS", "GRAPH_OPS", "GraphOp", "Parameter", "graph_op", "register"]

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..dtype import VOID, DType, advice, dtype
 from ..expr import Const, Expr
+from ..graph_op import REQUIRED, Parameter
 from ..index_map import IndexMap
 from ..op import fail
 from ..words import words
-from .table import REQUIRED, Parameter
 
 
 def _plain(value: Any) -> Any:

@@ -28,10 +28,10 @@ from ..graph import (
     TupleExpr,
     TupleType,
 )
+from ..graph_op import REQUIRED, GraphOp, Parameter
 from ..node import NO_ATTRS, Attrs
 from ..op import fail
 from ..words import counted, words
-from .table import REQUIRED, GraphOp, Parameter
 
 
 def call(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpCall:

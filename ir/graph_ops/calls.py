@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import GraphType, ObjectType, OpCall, TupleExpr, TupleType
+from ..graph_op import GraphOp, Parameter
 from ..op import fail
 from ..words import counted
 from .attrs import attr, integers, text
 from .rules import Types
-from .table import GraphOp, Parameter, register
+from .table import register
 
 FUNCTION = Parameter("func", "function")
 ARGS = Parameter("args", "value")

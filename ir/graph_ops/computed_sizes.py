@@ -7,25 +7,15 @@ holds become scalars of the program (`number`), which may stand in the shapes of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ..constant import constant
 from ..dtype import INT64
 from ..expr import Expr, Var
 from ..graph import GraphConst, GraphExpr, GraphVar, OpCall, PrimValue, ShapeExpr, TensorType, TupleExpr
+from ..graph_op import Bindings
 from . import dims
 from .rules import Types
-
-
-class Bindings(Protocol):
-    """Where a rule puts what it makes."""
-
-    def op(self, name: str, *args: Any, **attrs: Any) -> GraphVar:
-        """A binding of an operator's call; its variable."""
-
-    def number(self, vector: GraphExpr, index: int) -> Var:
-        """The int64 that a vector has at an index, as a scalar of the program."""
-
 
 # None where shapes or dtypes do not say enough
 Measured = Callable[[OpCall, Types, Bindings], GraphExpr | None]

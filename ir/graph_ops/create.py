@@ -9,6 +9,7 @@ from typing import Any
 from ..dtype import FLOAT32, FLOAT64, INT64, DType
 from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimValue, TensorType
+from ..graph_op import ELEMENTWISE, INJECTIVE, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -29,7 +30,7 @@ from .rules import (
     target_shape,
     tensor,
 )
-from .table import ELEMENTWISE, INJECTIVE, GraphOp, Parameter, register
+from .table import register
 
 
 def _generate(*args: Any, value: Any) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from ..dtype import INT64
 from ..expr import const
 from ..graph import GraphType, OpCall, Sharding, TensorType
+from ..graph_op import GraphOp, Parameter
 from . import dims
 from .attrs import attr, integer, text
 from .calls import ARGS, FUNCTION, OUT, several, told
 from .foreign import handed_on
 from .rules import Types
-from .table import FOREIGN_GRAPH_OPS, GraphOp, Parameter
+from .table import FOREIGN_GRAPH_OPS
 
 X = Parameter("x")
 

@@ -13,12 +13,13 @@ from ..dtype import BOOL, FLOAT64, DType
 from ..dtype import dtype as as_dtype
 from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType
+from ..graph_op import BROADCAST, ELEMENTWISE, NEVER, GraphOp, Legalized, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
 from . import reference as ref
 from .attrs import DTYPE
-from .kernel import Legalize, Legalized, T, element, elementwise, kernel
+from .kernel import Legalize, T, element, elementwise, kernel
 from .reference import Reference, numpy, wide
 from .rules import (
     ANY,
@@ -37,7 +38,7 @@ from .rules import (
     refuse,
     tensor,
 )
-from .table import BROADCAST, ELEMENTWISE, NEVER, GraphOp, Parameter, register
+from .table import register
 
 Value = str | Callable[..., Expr]
 

@@ -26,9 +26,10 @@ from ..graph import (
     TensorType,
     TupleType,
 )
+from ..graph_op import GraphOp
 from . import dims
 from .rules import Types, of_shape
-from .table import FOREIGN_GRAPH_OPS, GRAPH_OPS, GraphOp
+from .table import FOREIGN_GRAPH_OPS, GRAPH_OPS
 
 
 def unknown(call: OpCall, types: Types) -> GraphType:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import ELEMENTWISE, OPAQUE, GraphOp, Legalized, Parameter
 from ..op import OPS
 from . import dims
 from .attrs import attr, boolean, borders, each, integer, one_of, text
 from .extents import Equal
 from .index import picked, wrapped
-from .kernel import Legalized, T, kernel, part, rearranged, size
+from .kernel import T, kernel, part, rearranged, size
 from .nn_pool import _out_layout, data_index, in_window, padded_count, pool_parts, window_count
 from .reference import Reference, wide
 from .rules import FLOATS, INTS, Types, axis_of, equal_dims, like, rank_of, refuse, tensor
-from .table import ELEMENTWISE, GRAPH_OPS, OPAQUE, GraphOp, Parameter, register
+from .table import GRAPH_OPS, register
 from .vision import class_place, loss_parts, weight
 
 GRADIENT = Parameter("output_grad")

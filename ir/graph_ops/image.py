@@ -13,6 +13,7 @@ from typing import Any
 from ..dtype import FLOAT32
 from ..expr import BufferLoad, Const, Expr, const
 from ..graph import GraphType, OpCall
+from ..graph_op import FOLLOW, INJECTIVE, OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -22,7 +23,7 @@ from .axes import SPACE, by_letter, check_layout
 from .kernel import T, kernel, size
 from .reference import numpy_dtype
 from .rules import FLOATS, NUMBERS, Types, equal_dims, like, of_rank, rank_of, refuse, target_shape, tensor
-from .table import FOLLOW, INJECTIVE, OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 MODES = (
     *("half_pixel", "align_corners", "asymmetric"),

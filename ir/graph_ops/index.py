@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import INT32, INT64, DType, dtype
 from ..expr import Const, Expr, const
 from ..graph import GraphType, OpCall, PrimType, PrimValue, TensorType, TupleType
+from ..graph_op import INJECTIVE, OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -29,7 +30,7 @@ from .rules import (
     tensor,
     tensors,
 )
-from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 X, DATA, INDICES = Parameter("x"), Parameter("data"), Parameter("indices", apart=True)
 

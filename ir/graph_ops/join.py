@@ -7,12 +7,13 @@ from typing import Any
 
 from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import INJECTIVE, GraphOp, Parameter
 from . import dims
 from .attrs import attr, integer, optional
 from .extents import Equal
 from .kernel import T, kernel, size
 from .rules import Types, axis_of, common_device, common_dtype, equal_dims, of_rank, refuse, tensors
-from .table import INJECTIVE, GraphOp, Parameter, register
+from .table import register
 
 
 def _joined(call: OpCall, types: Types) -> tuple[tuple[TensorType, ...], int | None] | None:

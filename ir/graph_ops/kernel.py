@@ -17,9 +17,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from ..buffer import Buffer
 from ..dtype import FLOAT32, INT32, INT64, DType
@@ -37,6 +37,7 @@ from ..graph import (
     TupleItem,
     TupleType,
 )
+from ..graph_op import Legalized
 from ..node import Attrs
 from ..op import OPS
 from ..op import cast as cast_to
@@ -47,19 +48,7 @@ from .extents import Equal, checks
 from .reference import NARROW
 from .rules import Types
 
-if TYPE_CHECKING:
-    from ..func import PrimFunc
-
 T: Any = None  # the namespace T, in kernels; they are read and never run
-
-
-class Legalized(Struct, frozen=True, eq=False):
-    """What a call of an operator is in terms of `call_tir`: a tensor function, and what it is called on."""
-
-    func: PrimFunc
-    args: tuple[GraphExpr, ...]
-    symbols: tuple[Expr, ...]
-    results: tuple[TensorType, ...]
 
 
 Legalize = Callable[[OpCall, Types, str], Legalized | None]
@@ -398,7 +387,6 @@ def is_one(extent: Any) -> bool:
 
 __all__ = [
     "Legalize",
-    "Legalized",
     "T",
     "as_many",
     "asking",

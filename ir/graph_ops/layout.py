@@ -9,6 +9,7 @@ from ..buffer import Buffer
 from ..dtype import INT64
 from ..expr import Call, Const, Expr, Var, const
 from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
+from ..graph_op import INJECTIVE, REDUCTION, GraphOp, Parameter
 from ..index_map import IndexMap
 from ..op import cast as cast_to
 from ..words import counted
@@ -33,7 +34,7 @@ from .rules import (
     tensor,
     tensors,
 )
-from .table import INJECTIVE, REDUCTION, GraphOp, Parameter, register
+from .table import register
 
 X = Parameter("x")
 DATA = Parameter("data")

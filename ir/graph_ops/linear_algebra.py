@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import DType
 from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import BROADCAST, CONTRACTION, GraphOp, Parameter
 from ..words import counted
 from . import dims
 from .attrs import OUT_DTYPE, attr, text
@@ -25,7 +26,7 @@ from .rules import (
     tensor,
     tensors,
 )
-from .table import BROADCAST, CONTRACTION, GraphOp, Parameter, register
+from .table import register
 
 # -- matmul
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphExpr, GraphType, OpCall, TensorType
+from ..graph_op import BROADCAST, INJECTIVE, GraphOp, Parameter
 from ..op import OPS, fail
 from ..stmt import Assert
 from ..words import counted
@@ -30,7 +31,7 @@ from .rules import (
     target_shape,
     tensor,
 )
-from .table import BROADCAST, INJECTIVE, GraphOp, Parameter, register
+from .table import register
 
 X = Parameter("x")
 DATA = Parameter("data")

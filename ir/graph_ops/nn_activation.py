@@ -6,6 +6,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall
+from ..graph_op import BROADCAST, NEVER, GraphOp, Parameter
 from ..op import OPS
 from . import dims
 from . import reference as ref
@@ -14,7 +15,7 @@ from .elementwise import unary
 from .kernel import elementwise
 from .reference import wide
 from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, refuse, tensor
-from .table import BROADCAST, NEVER, GraphOp, Parameter, register
+from .table import register
 
 
 def _op(name: str, *args: Any) -> Expr:

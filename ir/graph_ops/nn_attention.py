@@ -8,6 +8,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import ALWAYS, OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -16,7 +17,7 @@ from .kernel import T, kernel, size
 from .reduce import accumulator
 from .reference import wide
 from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
-from .table import ALWAYS, OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 
 def _infer(call: OpCall, types: Types) -> GraphType:

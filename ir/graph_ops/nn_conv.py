@@ -11,6 +11,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import CONTRACTION, GraphOp, Parameter
 from ..op import OPS
 from ..words import counted
 from . import dims
@@ -35,7 +36,7 @@ from .kernel import T, kernel, part, size
 from .reduce import summed_in
 from .reference import numpy_dtype
 from .rules import NUMBERS, Types, common_device, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
-from .table import CONTRACTION, GraphOp, Parameter, register
+from .table import register
 
 
 def out_layout(attrs: dict[str, Any]) -> dict[str, Any]:

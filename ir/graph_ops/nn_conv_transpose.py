@@ -13,6 +13,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphConst, GraphExpr, OpCall
+from ..graph_op import CONTRACTION, GraphOp
 from ..op import OPS
 from ..words import counted
 from .attrs import attr, each
@@ -36,7 +37,7 @@ from .nn_conv import (
 )
 from .reference import numpy_dtype
 from .rules import Types
-from .table import CONTRACTION, GraphOp, register
+from .table import register
 
 # products with zeros that phases may have for each product of an element with one of the window
 MOST = 2

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TupleType
+from ..graph_op import OPAQUE, REDUCTION, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -15,7 +16,7 @@ from .kernel import T, kernel, part, size
 from .reduce import count, float_accumulator, fold, split_axes, whole_place
 from .reference import wide
 from .rules import FLOATS, NUMBERS, Types, axes_of, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
-from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
+from .table import register
 
 DATA, GAMMA, BETA = Parameter("data"), Parameter("gamma"), Parameter("beta")
 EPSILON = attr("epsilon", real, 1e-05)

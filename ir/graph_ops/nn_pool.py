@@ -9,6 +9,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import FOLLOW, REDUCTION, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -32,7 +33,7 @@ from .nn_conv import both, scaled
 from .reduce import accumulator, extreme_reference, least
 from .reference import Reference, wide
 from .rules import NUMBERS, Types, like, of_rank, rank_of, refuse, tensor
-from .table import FOLLOW, REDUCTION, GraphOp, Parameter, register
+from .table import register
 
 
 def _out_layout(attrs: dict[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from typing import Any
 from ..dtype import INT64
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from .attrs import attr, boolean, borders, each, text
 from .axes import SPACE, arranged, axis_at, rearranged
 from .kernel import T, flat, kernel, size
 from .nn_pool import _infer, _out_layout, data_index, in_window, pool_parts, window_place
 from .reduce import least
 from .rules import Types, like
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 
 def _infer_index(call: OpCall, types: Types) -> GraphType:

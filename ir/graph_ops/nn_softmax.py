@@ -7,6 +7,7 @@ from typing import Any
 
 from ..expr import const
 from ..graph import GraphType, OpCall, TensorType, TupleType
+from ..graph_op import ELEMENTWISE, REDUCTION, GraphOp, Parameter
 from ..op import OPS
 from . import dims
 from .attrs import attr, integer, real
@@ -14,7 +15,7 @@ from .kernel import T, kernel, size
 from .reduce import count, float_accumulator, fold, split_axes, whole_place
 from .reference import Reference, wide
 from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, like, rank_of, refuse, tensor
-from .table import ELEMENTWISE, REDUCTION, GraphOp, Parameter, register
+from .table import register
 
 DATA = Parameter("data")
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..dtype import FLOAT32, DType, dtype
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import BROADCAST, NEVER, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -14,7 +15,7 @@ from .attrs import attr, element_type, integer
 from .kernel import elementwise
 from .reference import converted, numpy_dtype
 from .rules import FLOATS, NUMBERS, Types, axis_of, equal_dims, like, refuse, tensor
-from .table import BROADCAST, NEVER, GraphOp, Parameter, register
+from .table import register
 
 _AXIS = attr("axis", integer, -1)
 

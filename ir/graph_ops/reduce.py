@@ -9,6 +9,7 @@ from typing import Any
 from ..dtype import FLOAT32, INT64, DType
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import OPAQUE, REDUCTION, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from . import dims
@@ -16,7 +17,7 @@ from .attrs import AXES, DTYPE_OF_ARGUMENT, KEEPDIMS, attr, boolean, integer
 from .kernel import T, flat, kernel, part, size, unflat
 from .reference import NARROW, Reference, quotient, wide
 from .rules import NUMBERS, Types, axes_of, axis_of, like, of_rank, tensor
-from .table import OPAQUE, REDUCTION, GraphOp, Parameter, register
+from .table import register
 
 # -- types
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..words import counted
 from . import dims
@@ -15,7 +16,7 @@ from .extents import Equal
 from .index import wrapped
 from .kernel import T, kernel, part, size
 from .rules import INTS, Types, axis_of, common_dtype, common_shape, equal_dims, like, refuse, tensor, tensors
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 DATA, INDICES, UPDATES = Parameter("data"), Parameter("indices", apart=True), Parameter("updates")
 

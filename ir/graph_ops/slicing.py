@@ -8,6 +8,7 @@ from typing import Any
 
 from ..expr import Expr, const
 from ..graph import GraphType, ObjectType, OpCall, ShapeType, TensorType, TupleType
+from ..graph_op import INJECTIVE, OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..words import counted
 from . import computed_sizes, dims
@@ -31,7 +32,7 @@ from .rules import (
     scalar,
     tensor,
 )
-from .table import INJECTIVE, OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 X = Parameter("x")
 DATA = Parameter("data")

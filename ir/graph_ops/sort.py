@@ -9,6 +9,7 @@ from typing import Any
 from ..dtype import INT32, INT64, DType
 from ..expr import Expr
 from ..graph import GraphType, OpCall, TensorType, TupleType
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from . import dims
 from .attrs import AXES, KEEPDIMS, attr, boolean, element_type, integer, one_of
@@ -16,7 +17,7 @@ from .kernel import T, kernel, part, size, unflat
 from .reduce import along
 from .reference import numpy_dtype
 from .rules import Types, axes_of, axis_of, like, of_rank, tensor
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 _AXIS, _DESCENDING = attr("axis", integer, -1), attr("descending", boolean, False)
 _DTYPE = attr("dtype", element_type, INT32)

@@ -16,6 +16,7 @@ from msgspec import structs
 from ..dtype import INT64, DType, dtype
 from ..expr import BufferLoad, Expr, const
 from ..graph import GraphExpr, GraphType, GraphVar, OpCall, PrimType, PrimValue, ShapeExpr, ShapeType, TensorType
+from ..graph_op import GraphOp, Legalized, Parameter
 from ..op import OPS, fail
 from ..op import cast as cast_to
 from ..stmt import Assert
@@ -23,9 +24,9 @@ from . import dims
 from .attrs import attr, element_type
 from .foreign import dtype_of, given, handed_on
 from .infer import type_of
-from .kernel import Legalized, T, flat, kernel, size, unflat
+from .kernel import T, flat, kernel, size, unflat
 from .rules import Types, of_shape
-from .table import FOREIGN_GRAPH_OPS, GraphOp, Parameter
+from .table import FOREIGN_GRAPH_OPS
 
 BYTE = 8
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..dtype import FLOAT32, INT64, DType
 from ..expr import BufferLoad, Expr, const
 from ..graph import GraphType, OpCall, TensorType
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from ..op import cast as cast_to
 from ..words import counted
@@ -18,7 +19,7 @@ from .kernel import T, kernel, size
 from .reduce import accumulator, extreme_reference
 from .reference import converted, numpy_dtype, wide
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, like, of_rank, rank_of, refuse, tensor
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 # -- regions of interest: (batch, x of the left, y of the top, x of the right, y of the bottom)
 

@@ -7,13 +7,14 @@ from typing import Any
 from ..dtype import FLOAT32, FLOAT64, INT64
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType, TupleType
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from . import dims
 from .attrs import attr, one_of
 from .kernel import T, kernel, part, size
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, of_rank, rank_of, tensor
 from .sort import _np_order
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 
 def _infer_chosen(call: OpCall, types: Types) -> GraphType:

@@ -8,13 +8,14 @@ from typing import Any
 from ..dtype import INT32
 from ..expr import Expr, const
 from ..graph import GraphType, OpCall, TensorType, TupleType
+from ..graph_op import OPAQUE, GraphOp, Parameter
 from ..op import OPS
 from . import dims
 from .attrs import attr, boolean, integer, real, reals
 from .kernel import T, kernel, part, size
 from .rules import FLOATS, INTS, Types, common_dtype, equal_dims, of_rank, rank_of, refuse, tensor
 from .sort import _np_order
-from .table import OPAQUE, GraphOp, Parameter, register
+from .table import register
 
 # -- get_valid_counts
 

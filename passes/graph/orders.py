@@ -18,10 +18,11 @@ from typing import Any
 from msgspec import Struct
 
 from tirscript.ir.graph import GraphExpr, OpCall, PrimValue, ShapeExpr, TensorType, TupleExpr, TupleType
+from tirscript.ir.graph_op import BROADCAST, ELEMENTWISE
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.axes import axes_of
 from tirscript.ir.graph_ops.infer import type_of
-from tirscript.ir.graph_ops.table import BROADCAST, ELEMENTWISE, GRAPH_OPS
+from tirscript.ir.graph_ops.table import GRAPH_OPS
 
 Order = tuple[int, ...]
 

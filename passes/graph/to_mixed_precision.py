@@ -38,9 +38,9 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
+from tirscript.ir.graph_op import ALWAYS, FOLLOW
 from tirscript.ir.graph_ops import GRAPH_OPS
 from tirscript.ir.graph_ops.infer import type_of
-from tirscript.ir.graph_ops.table import ALWAYS, FOLLOW
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 

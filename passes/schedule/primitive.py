@@ -16,7 +16,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 
@@ -26,10 +26,8 @@ from tirscript.ir.scopes import scope_advice
 from tirscript.ir.stmt import Block, For
 from tirscript.ir.words import documentation
 
+from .edit import Edit
 from .tree import Place
-
-if TYPE_CHECKING:
-    from .edit import Edit
 
 BLOCK, LOOP, SCOPE, STORAGE = "block", "loop", "scope", "storage"
 BlockAt = Annotated[Place, BLOCK]
@@ -84,7 +82,7 @@ class Primitive(Struct, frozen=True, eq=False):
 
 
 # how an argument is read: what the user gave and the edit, to what the primitive gets
-Reader = Callable[[str, Any, "Edit"], Any]
+Reader = Callable[[str, Any, Edit], Any]
 PRIMITIVES: dict[str, Primitive] = {}
 
 
@@ -125,8 +123,6 @@ def _names(function: Callable[..., Any]) -> dict[str, Any]:
     import collections.abc
 
     import tirscript.ir
-
-    from .edit import Edit
 
     return {
         **vars(collections.abc),

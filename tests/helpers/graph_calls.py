@@ -23,10 +23,10 @@ from tirscript.ir.graph import (
     TupleExpr,
     TupleType,
 )
+from tirscript.ir.graph_op import Legalized
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
-from tirscript.ir.graph_ops.kernel import Legalized
 
 CALLS = frozenset(name for name, op in GRAPH_OPS.items() if op.infer.__module__ == CALL_TIR.infer.__module__)
 REFERENCED = [name for name, op in GRAPH_OPS.items() if op.reference is not None]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import pydoc
+import typing
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ from tirscript.ir import (
     DiagnosticError,
     Module,
     Node,
+    Op,
     PrimFunc,
     Var,
     const,
@@ -29,8 +33,12 @@ from tirscript.ir import (
     structural_equal,
     walk,
 )
+from tirscript.ir.arith.patterns import Side
 from tirscript.ir.check import check_fields
-from tirscript.ir.node import CHECK, field_hints, nodes_in, recursion_room, shape_of
+from tirscript.ir.graph import OpCall
+from tirscript.ir.graph_op import GraphOp, Legalized
+from tirscript.ir.node import CHECK, nodes_in, recursion_room, shape_of
+from tirscript.passes.schedule.primitive import Primitive
 
 
 def program() -> PrimFunc:
@@ -137,10 +145,18 @@ def test_expressions_are_no_conditions() -> None:
 
 @pytest.mark.parametrize("cls", classes(), ids=lambda cls: cls.__name__)
 def test_annotations_are_understood(cls: type[Node]) -> None:
-    hints = field_hints(cls)
+    hints = typing.get_type_hints(cls)
     assert set(cls.__struct_fields__) <= set(hints)  # type: ignore[attr-defined]
     shape_of(cls)
     assert all(name in cls.__struct_fields__ for name in cls.defines)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "cls", [*classes(), Op, GraphOp, OpCall, Legalized, Side, Primitive], ids=lambda cls: cls.__name__
+)
+def test_help_shows_the_fields(cls: type) -> None:
+    assert f"class {cls.__name__}" in pydoc.plain(pydoc.render_doc(cls))
+    assert set(inspect.signature(cls).parameters) == set(cls.__struct_fields__)  # type: ignore[attr-defined]
 
 
 WRONG_FIELDS = [

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tirscript.ir import Op
-from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS, GRAPH_OPS, GraphOp
+from tirscript.ir.graph_op import GraphOp
+from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS, GRAPH_OPS
 from tirscript.ir.op import FOREIGN, OPS
 from tirscript.script import graph as G
 from tirscript.script import ir as I

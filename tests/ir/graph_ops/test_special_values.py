@@ -19,10 +19,9 @@ from helpers.graph_calls import REFERENCED, drawn, expected, legalized, value_of
 from tirscript import build, interpret
 from tirscript.ir.constant import numpy_dtype
 from tirscript.ir.graph import OpCall
+from tirscript.ir.graph_op import BROADCAST, ELEMENTWISE, Legalized
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
-from tirscript.ir.graph_ops.kernel import Legalized
 from tirscript.ir.graph_ops.reference import REFUSALS
-from tirscript.ir.graph_ops.table import BROADCAST, ELEMENTWISE
 from tirscript.ir.verify import check_well_formed
 
 # arguments whose size says how much is computed: a region of 1e38 pixels has as many samples

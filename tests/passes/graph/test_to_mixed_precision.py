@@ -8,8 +8,8 @@ import pytest
 import tirscript
 from tirscript.ir import DiagnosticError, walk
 from tirscript.ir.graph import GraphBind, OpCall, TensorType
+from tirscript.ir.graph_op import ALWAYS, FOLLOW, NEVER
 from tirscript.ir.graph_ops import GRAPH_OPS
-from tirscript.ir.graph_ops.table import ALWAYS, FOLLOW, NEVER
 from tirscript.ir.verify import verify
 from tirscript.passes.graph import to_mixed_precision
 from tirscript.script import parse
