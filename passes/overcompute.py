@@ -50,7 +50,7 @@ from .element_indices import Bound, is_injective, solve
 from .fitted_axes import fit_axes
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
-from .statements import conjunction, has_effect, keep_comments, reads_memory
+from .statements import conjunction, has_effect, keep_comments, reads_memory, same_indices
 from .trapping import DIVIDES, may_trap
 
 _ADD, _SUB, _MUL = OPS["add"], OPS["sub"], OPS["mul"]
@@ -374,11 +374,7 @@ def never_negative_zero(func: PrimFunc, buffer: Buffer, storage: Storage) -> boo
 
 
 def _reads_itself(expr: Expr, store: BufferStore) -> bool:
-    return (
-        type(expr) is BufferLoad
-        and expr.buffer is store.buffer
-        and all(structural_equal(a, b, map_free_vars=False) for a, b in zip(expr.indices, store.indices, strict=True))
-    )
+    return type(expr) is BufferLoad and expr.buffer is store.buffer and same_indices(expr.indices, store.indices)
 
 
 def _is_droppable(expr: Expr) -> bool:

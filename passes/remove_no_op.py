@@ -23,7 +23,6 @@ from typing import Any
 from tirscript.ir.arith.scoped import Storage
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.rewrite import children, rewrite, walk
@@ -46,7 +45,7 @@ from tirscript.ir.stmt import (
 
 from .overcompute import Idle
 from .pipeline import prim_func_pass
-from .statements import keep_comments, reads_memory
+from .statements import keep_comments, reads_memory, same_indices
 from .trapping import may_trap
 
 ROUNDS = 8  # what goes away may leave something else without use
@@ -96,10 +95,7 @@ class _Remove(Idle):
                 if type(stmt) is BufferStore and any(map(reads_memory, store.indices)):
                     return False
                 continue
-            same = all(
-                structural_equal(a, b, map_free_vars=False) for a, b in zip(store.indices, stmt.indices, strict=True)
-            )
-            if same:
+            if same_indices(store.indices, stmt.indices):
                 return True
         return False
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tirscript.ir.effects import has_effect, out_of_bounds, reads_memory
+from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
@@ -50,6 +51,11 @@ def equal(a: Expr, b: Expr) -> Expr:
     return get_op("equal")(a, b)
 
 
+def same_indices(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether expressions are the same one by one, as they are written: two accesses are of the same element."""
+    return len(a) == len(b) and all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b))
+
+
 def same_number(a: Expr, b: Expr) -> Expr:
     """Whether `a` is `b`, nan being the same as nan: what may be assumed of memory in which `b` was stored."""
     if type(b) is Const:
@@ -91,5 +97,6 @@ __all__ = [
     "may_overlap",
     "out_of_bounds",
     "reads_memory",
+    "same_indices",
     "sizes_of",
 ]

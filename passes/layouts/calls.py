@@ -8,7 +8,6 @@ from typing import Any
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import (
@@ -29,6 +28,8 @@ from tirscript.ir.module import Module
 from tirscript.ir.op import cast
 from tirscript.ir.rewrite import free_vars, substitute, walk
 from tirscript.ir.span import Span
+
+from ..statements import same_indices
 
 
 def called(value: GraphExpr, module: Module) -> tuple[PrimFunc, tuple[GraphExpr, ...]] | None:
@@ -115,7 +116,7 @@ class Instances:
         given = tuple(bound.values())
         made = self._made.setdefault(func.name, [])
         for other, instance in made:
-            if all(structural_equal(a, b, map_free_vars=False) for a, b in zip(other, given, strict=True)):
+            if same_indices(other, given):
                 return instance
         instance = substitute(func.replace(params=params), bound)
         made.append((given, instance))

@@ -19,14 +19,13 @@ from collections.abc import Set
 
 from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
-from ..statements import conjunction
+from ..statements import conjunction, same_indices
 from .names_written_out import Refused, written_out
 from .plain import conjuncts, is_there
 
@@ -46,7 +45,7 @@ def chosen(stmt: Stmt, begun: Set[Buffer]) -> Stmt:
     for part in parts:
         if type(part) is not BufferStore or part.buffer is not first.buffer or part.predicate is not None:
             return stmt
-        if not _same(first.indices, part.indices):
+        if not same_indices(first.indices, part.indices):
             return stmt
         values.append(part.value)
     if len(values) == 1:
@@ -193,7 +192,7 @@ def begun_at_first(
         return None
     if begin.buffer is not store.buffer or begin.predicate is not None or uses(begin.value, store.buffer):
         return None
-    if not _same(begin.indices, store.indices):
+    if not same_indices(begin.indices, store.indices):
         return None
     again = {loop.var: loop for loop in loops if not any(uses(index, loop.var) for index in store.indices)}
     tests = [test.condition]
@@ -211,10 +210,6 @@ def begun_at_first(
         if type(value) is not Const or value.value != loop.start.value:
             return None
     return None if again else (begin, store)
-
-
-def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    return all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b, strict=True))
 
 
 __all__ = ["begun_blocks", "added_always", "begun_at_first", "chosen"]

@@ -21,7 +21,7 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, ScalarDecl, Stmt
 
-from ..statements import may_overlap, reads_memory
+from ..statements import may_overlap, reads_memory, same_indices
 from .choices_from_loops import begun_at_first, chosen
 from .divided_loops import divided, independent_stores, pays_alone, totals_of_variables
 from .extremes_from_loops import search_of
@@ -451,7 +451,7 @@ def _begin(loops: list[For], store: BufferStore, inits: list[BufferStore]) -> Bu
         return None
     if any(uses(index, loop.var) for index in store.indices for loop in loops):
         return None
-    same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(mine[0].indices, store.indices, strict=True))
+    same = same_indices(mine[0].indices, store.indices)
     # it moves to where the loops begin: no store behind it may change what it reads
     later = inits[inits.index(mine[0]) + 1 :]
     return mine[0] if same and not any(uses(mine[0].value, init.buffer) for init in later) else None

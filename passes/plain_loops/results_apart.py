@@ -32,7 +32,7 @@ from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, MatchBuffer, Stmt
 
-from ..statements import may_overlap
+from ..statements import may_overlap, same_indices
 
 # what is asked of each pair of them grows with their square
 MOST = 40
@@ -125,14 +125,22 @@ def _summed(site: _Site, given: frozenset[str]) -> Buffer | None:
     if store is None or block.init is None or len(block.init) != 1 or type(block.init[0]) is not BufferStore:
         return None
     begin = block.init[0]
-    if begin.buffer is not store.buffer or begin.predicate is not None or not _same(begin.indices, store.indices):
+    if (
+        begin.buffer is not store.buffer
+        or begin.predicate is not None
+        or not same_indices(begin.indices, store.indices)
+    ):
         return None
     sums = [axis for axis in block.axes if axis.kind == "reduce"]
     if not sums or (block.name in given and any(type(axis.stop) is not Const for axis in sums)):
         return None
     own = [node for node in site.accesses(store.buffer) if type(node) is BufferLoad]
     inside = [node for node in walk(block.body) if node in own]
-    return store.buffer if len(inside) == len(own) and all(_same(node.indices, store.indices) for node in own) else None
+    return (
+        store.buffer
+        if len(inside) == len(own) and all(same_indices(node.indices, store.indices) for node in own)
+        else None
+    )
 
 
 def _set(site: _Site) -> Buffer | None:
@@ -172,7 +180,7 @@ def _changes(site: _Site, buffer: Buffer) -> bool:
     own = [node for node in site.accesses(buffer) if type(node) is BufferLoad]
     if any(axis.kind != "spatial" for axis in site.block.axes):
         return False
-    return bool(own) and all(node.predicate is None and _same(node.indices, store.indices) for node in own)
+    return bool(own) and all(node.predicate is None and same_indices(node.indices, store.indices) for node in own)
 
 
 def _whole(site: _Site) -> BufferStore | None:
@@ -246,10 +254,6 @@ def _replaced(stmts: tuple[Stmt, ...], new: dict[int, Block]) -> tuple[Stmt, ...
         else:
             out.append(new.get(id(stmt), stmt))
     return tuple(out)
-
-
-def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    return all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b, strict=True))
 
 
 def _equal(a: Expr, b: Expr) -> bool:

@@ -23,14 +23,13 @@ from msgspec import Struct
 from tirscript.ir.arith.linear import expression, linear
 from tirscript.ir.arith.presburger import Dependences, is_parallel, may_merge
 from tirscript.ir.effects import leaves_loop
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, For, Stmt
 
-from ..statements import may_overlap, reads_memory
+from ..statements import may_overlap, reads_memory, same_indices
 
 _SUMS = frozenset(OPS[name] for name in ("add", "sub", "mul", "negative"))
 _DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "truncdiv"))
@@ -326,8 +325,7 @@ def _updates(store: BufferStore) -> bool:
     mine, other = value.args if type(value.args[0]) is BufferLoad else value.args[::-1]
     if type(mine) is not BufferLoad or mine.buffer is not store.buffer or mine.predicate is not None:
         return False
-    same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(mine.indices, store.indices, strict=True))
-    return same and not uses(other, store.buffer)
+    return same_indices(mine.indices, store.indices) and not uses(other, store.buffer)
 
 
 __all__ = ["whole_loops"]

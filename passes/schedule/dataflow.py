@@ -7,8 +7,7 @@ from typing import Any
 
 from tirscript.ir.arith.presburger.memory import Memory, overlap
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Const, Expr
+from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, CallFunction, Const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import uses, walk
@@ -226,11 +225,6 @@ def loads_of(root: object, buffer: Buffer) -> list[BufferLoad]:
     return [node for node in walk(root) if type(node) is BufferLoad and node.buffer is buffer]  # type: ignore[arg-type]
 
 
-def same_indices(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-    """Whether two accesses are of the same element, as they are written."""
-    return len(a) == len(b) and all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b))
-
-
 def stores_of(root: object, buffer: Buffer) -> list[BufferStore]:
     """The stores to a buffer in a piece of program."""
     return [node for node in walk(root) if type(node) is BufferStore and node.buffer is buffer]  # type: ignore[arg-type]
@@ -247,7 +241,6 @@ __all__ = [
     "left_behind",
     "loads_of",
     "readers",
-    "same_indices",
     "same_memory",
     "scope_of",
     "stores_of",

@@ -21,6 +21,8 @@ from tirscript.ir.op import OPS, Op, get_op
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, ScalarDecl, Stmt
 
+from ..statements import same_indices
+
 # orders, by what they are without equality
 STRICT = {OPS["greater"]: OPS["greater"], OPS["less"]: OPS["less"]}
 ORDERS = {**STRICT, OPS["greater_equal"]: OPS["greater"], OPS["less_equal"]: OPS["less"]}
@@ -236,7 +238,7 @@ def is_element(expr: Expr, store: BufferStore) -> bool:
         type(expr) is BufferLoad
         and expr.buffer is store.buffer
         and expr.predicate is None
-        and all(structural_equal(a, b, map_free_vars=False) for a, b in zip(expr.indices, store.indices, strict=True))
+        and same_indices(expr.indices, store.indices)
     )
 
 

@@ -33,8 +33,8 @@ from tirscript.ir.stmt import Axis, Block, BufferStore, Evaluate, For, If, Stmt
 
 from ..access import Accesses, Extent
 from ..lower.plan_buffer_allocation import fills_first as fills_by_boxes
-from ..statements import conjunction, has_effect, reads_memory
-from .dataflow import same_indices, scope_of, stores_of, top
+from ..statements import conjunction, has_effect, reads_memory, same_indices
+from .dataflow import scope_of, stores_of, top
 from .edit import Edit
 from .extremes import extreme_of
 from .loops import WHERE, WORDS

@@ -12,7 +12,7 @@ from tirscript.ir.rewrite import definitions, free_vars, refresh, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
 from ..access import Access, Accesses, Extent, box, union
-from ..statements import conjunction
+from ..statements import conjunction, same_indices
 from .dataflow import allocation, before, scope_of
 from .edit import Edit, defined_in, used_in
 from .tree import Place
@@ -147,7 +147,6 @@ def axes_of_indices(
 
 def only_store(edit: Edit, block: Place, buffer: Buffer) -> BufferStore:
     """The store of a block to a buffer; refused where there are several at other indices."""
-    from tirscript.ir.equal import structural_equal
 
     from .dataflow import stores_of
 
@@ -155,8 +154,7 @@ def only_store(edit: Edit, block: Place, buffer: Buffer) -> BufferStore:
     if not stores:
         edit.refuse(f"the block `{block.stmt.name}` writes `{buffer.name}` by other means than a store", block)
     for other in stores[1:]:
-        same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(stores[0].indices, other.indices))
-        if not same:
+        if not same_indices(stores[0].indices, other.indices):
             edit.refuse(
                 f"the block `{block.stmt.name}` stores to several elements of `{buffer.name}`", (block, ""), other
             )

@@ -13,7 +13,7 @@ from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
 
-from .dataflow import same_indices
+from ..statements import same_indices
 from .edit import Edit
 from .extremes import stores_by_memory
 from .tree import Place
@@ -184,7 +184,7 @@ def _same_element(expr: Expr, store: BufferStore) -> bool:
         type(expr) is BufferLoad
         and expr.buffer is store.buffer
         and expr.predicate is None
-        and all(structural_equal(a, b, map_free_vars=False) for a, b in zip(expr.indices, store.indices))
+        and same_indices(expr.indices, store.indices)
     )
 
 

@@ -30,7 +30,7 @@ from tirscript.ir.stmt import BufferStore, For, ScalarDecl, Stmt
 
 from ...access import constant_extent
 from ...plain_loops.plain import are_apart, is_there, iterations
-from ..dataflow import same_indices
+from ...statements import same_indices
 from .nests import TAKEN, stride_of
 from .records import LONG
 

@@ -19,7 +19,7 @@ from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import free_vars, walk
 
-from ..dataflow import same_indices
+from ...statements import same_indices
 from ..primitive import BlockHandle
 from . import tiles
 from .contraction import Made, Roles, tiled

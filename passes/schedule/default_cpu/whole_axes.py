@@ -30,8 +30,7 @@ from tirscript.ir.op import const
 from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, If, Stmt
 
-from ...statements import conjunction, may_overlap
-from ..dataflow import same_indices
+from ...statements import conjunction, may_overlap, same_indices
 from ..reducers import update_of
 from .nests import Nest, stride_of
 from .work import Work

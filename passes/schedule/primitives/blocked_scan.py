@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, Ramp, Shuffle, Var, const, is_const
 from tirscript.ir.op import OPS, Op, cast
 from tirscript.ir.rewrite import refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
+from ...statements import same_indices
 from ..blocks import inferred
 from ..dataflow import check_own_memory
 from ..edit import Edit
@@ -64,8 +64,7 @@ def _start(before: Expr, store: BufferStore, axis: Axis) -> Expr | None:
     wanted = tuple(index - 1 if index is axis.var else index for index in store.indices)
     if type(last) is not BufferLoad or last.buffer is not store.buffer or last.predicate is not None:
         return None
-    same = all(structural_equal(a, b, map_free_vars=False) for a, b in zip(last.indices, wanted, strict=True))
-    return start if same else None
+    return start if same_indices(last.indices, wanted) else None
 
 
 def _touches(expr: Expr, store: BufferStore) -> bool:

@@ -12,6 +12,7 @@ from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 from tirscript.ir.words import counted
 
+from ...statements import same_indices
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
@@ -20,7 +21,6 @@ from ..dataflow import (
     check_not_viewed,
     loads_of,
     readers,
-    same_indices,
     scope_of,
     stores_outside_blocks,
     top,

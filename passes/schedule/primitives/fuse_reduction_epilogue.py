@@ -8,7 +8,7 @@ from tirscript.ir.op import cast, get_op
 from tirscript.ir.rewrite import rewrite, substitute, uses
 from tirscript.ir.stmt import Block, BufferStore
 
-from ...statements import has_effect
+from ...statements import has_effect, same_indices
 from ..blocks import inferred, reads_of
 from ..dataflow import (
     accesses_outside_blocks,
@@ -107,9 +107,7 @@ def _reduction(edit: Edit, block: Place) -> Update:
     init = stmt.init
     if init is None or len(init) != 1 or type(init[0]) is not BufferStore:
         edit.refuse(f"the block `{stmt.name}` has no T.init of one store", block)
-    same = init[0].buffer is update.store.buffer and all(
-        structural_equal(a, b, map_free_vars=False) for a, b in zip(init[0].indices, update.store.indices, strict=True)
-    )
+    same = init[0].buffer is update.store.buffer and same_indices(init[0].indices, update.store.indices)
     dtype = update.store.buffer.dtype
     if dtype.is_vector:
         edit.refuse(f"the block `{stmt.name}` reduces vectors, {dtype}: this step takes one number an element", block)

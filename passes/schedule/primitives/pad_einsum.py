@@ -13,10 +13,10 @@ from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import free_vars, rewrite, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
-from ...statements import conjunction
+from ...statements import conjunction, same_indices
 from ...trapping import may_trap
 from ..blocks import inferred
-from ..dataflow import check_not_viewed, same_indices, scope_of, top, writers
+from ..dataflow import check_not_viewed, scope_of, top, writers
 from ..edit import Edit
 from ..legality import check_covers
 from ..loops import axis_loops

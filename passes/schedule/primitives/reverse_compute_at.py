@@ -14,6 +14,7 @@ from tirscript.ir.rewrite import free_vars, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
 from ...access import Accesses, Extent, relax_index
+from ...statements import same_indices
 from ..blocks import reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
@@ -23,7 +24,6 @@ from ..dataflow import (
     left_behind,
     loads_of,
     readers,
-    same_indices,
     stores_of,
     top,
     writers,

@@ -8,7 +8,7 @@ from tirscript.ir.expr import BufferLoad, Var
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For
 
-from ...statements import may_overlap
+from ...statements import may_overlap, same_indices
 from ..blocks import inferred, reads_of, writes_of
 from ..dataflow import (
     accesses_outside_blocks,
@@ -17,7 +17,6 @@ from ..dataflow import (
     check_not_viewed,
     common,
     loads_of,
-    same_indices,
     scope_of,
     stores_of,
 )
