@@ -14,7 +14,7 @@ from msgspec import structs
 
 from .buffer import Buffer
 from .check import public
-from .expr import Const, Expr, Let, Reduce, Var
+from .expr import Const, Let, Reduce, Var
 from .func import PrimFunc
 from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
 from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
@@ -375,6 +375,6 @@ def free_buffers(root: Node | tuple[Node, ...]) -> list[Buffer]:
     return list(found)
 
 
-def uses(root: Node | tuple[Node, ...], binder: Expr | Buffer) -> bool:
+def uses(root: Node | tuple[Node, ...], binder: Node) -> bool:
     """Whether `binder` occurs in `root`."""
     return any(node is binder for node in walk(root))

@@ -11,6 +11,7 @@ from tirscript.ir.expr import Const, Expr, Ramp
 from tirscript.ir.op import cast, const, get_op
 
 from .simplify import simplified
+from .statements import is_one
 
 
 def index_dtype(shape: tuple[Expr, ...]) -> DType:
@@ -34,12 +35,8 @@ def row_major_strides(shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
     out: list[Expr] = []
     for dim in reversed(shape):
         out.append(stride)
-        stride = simplified(stride * cast(dim, dtype)) if not _is_one(stride) else cast(dim, dtype)
+        stride = simplified(stride * cast(dim, dtype)) if not is_one(stride) else cast(dim, dtype)
     return tuple(reversed(out))
-
-
-def _is_one(expr: Expr) -> bool:
-    return type(expr) is Const and expr.value == 1
 
 
 def is_contiguous(buffer: Buffer) -> bool:

@@ -51,7 +51,7 @@ from .fitted_axes import fit_axes
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
 from .statements import conjunction, has_effect, keep_comments, reads_memory, same_indices
-from .trapping import DIVIDES, may_trap
+from .trapping import DIVIDES, is_droppable
 
 _ADD, _SUB, _MUL = OPS["add"], OPS["sub"], OPS["mul"]
 # what leaves every other value as it is
@@ -278,7 +278,7 @@ class _RemoveBranches(Idle):
         if (
             not stmt.orelse
             and stmt.then
-            and _is_droppable(stmt.condition)
+            and is_droppable(stmt.condition)
             and (not self.together or self.alone(stmt.then))
             and self.idle_under(negation(stmt.condition), stmt.then)
         ):
@@ -290,7 +290,7 @@ class _RemoveBranches(Idle):
         """`A[i] = A[i] + (x if c else 0.0)`, which changes nothing where c is false, with x or without."""
         new = self.descend(stmt)
         for node in walk(new.value):
-            if type(node) is not Call or node.op is not OPS["if_then_else"] or not _is_droppable(node.args[0]):
+            if type(node) is not Call or node.op is not OPS["if_then_else"] or not is_droppable(node.args[0]):
                 continue
             condition, yes, no = node.args
             chosen, other = (new.replace(value=_with(new.value, node, arm)) for arm in (yes, no))
@@ -301,7 +301,7 @@ class _RemoveBranches(Idle):
     def value(self, node: Call) -> Any:
         """`x if c else y` where x is y wherever c is false."""
         condition, yes, no = node.args
-        if condition.dtype.is_vector or not _is_droppable(condition):
+        if condition.dtype.is_vector or not is_droppable(condition):
             return self.descend(node)
         with self.analyzer.scope(negation(condition)):
             same = self.safe(yes) and structural_equal(
@@ -375,11 +375,6 @@ def never_negative_zero(func: PrimFunc, buffer: Buffer, storage: Storage) -> boo
 
 def _reads_itself(expr: Expr, store: BufferStore) -> bool:
     return type(expr) is BufferLoad and expr.buffer is store.buffer and same_indices(expr.indices, store.indices)
-
-
-def _is_droppable(expr: Expr) -> bool:
-    """Whether nobody would notice that a condition is not evaluated."""
-    return not has_effect(expr) and not may_trap(expr)
 
 
 def _with(root: Expr, node: Call, arm: Expr) -> Expr:

@@ -46,7 +46,7 @@ from tirscript.ir.stmt import (
 from .overcompute import Idle
 from .pipeline import prim_func_pass
 from .statements import keep_comments, reads_memory, same_indices
-from .trapping import may_trap
+from .trapping import is_droppable, may_trap
 
 ROUNDS = 8  # what goes away may leave something else without use
 
@@ -131,28 +131,23 @@ class _Remove(Idle):
 
     def run(self, loop: For) -> Any:
         new = self.descend(loop)
-        empty = not new.body and all(map(_is_droppable, (loop.start, loop.stop))) and loop.step is None
+        empty = not new.body and all(map(is_droppable, (loop.start, loop.stop))) and loop.step is None
         return keep_comments(loop, ()) if empty else new
 
     def choose(self, stmt: If) -> Any:
         new = self.descend(stmt)
-        empty = not new.then and not new.orelse and _is_droppable(stmt.condition)
+        empty = not new.then and not new.orelse and is_droppable(stmt.condition)
         return keep_comments(stmt, ()) if empty else new
 
     def part(self, stmt: Block) -> Any:
         new = self.descend(stmt)
         parts = [axis.value for axis in stmt.axes] + ([] if stmt.predicate is None else [stmt.predicate])
-        plain = all(map(_is_droppable, parts))
+        plain = all(map(is_droppable, parts))
         return keep_comments(stmt, ()) if plain and not new.body and not new.init else new
 
     def evaluate(self, stmt: Evaluate) -> Any:
         new = self.descend(stmt)
-        return keep_comments(stmt, ()) if _is_droppable(new.value) else new
-
-
-def _is_droppable(expr: Expr) -> bool:
-    """Whether nobody would notice that an expression is not evaluated."""
-    return not has_effect(expr) and not may_trap(expr)
+        return keep_comments(stmt, ()) if is_droppable(new.value) else new
 
 
 # memory that only its readers make worth having

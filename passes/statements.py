@@ -56,6 +56,13 @@ def same_indices(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     return len(a) == len(b) and all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b))
 
 
+def same_size(a: Expr, b: Expr) -> bool:
+    """Whether two sizes are the same number, of any dtypes, or the same expression."""
+    if type(a) is Const and type(b) is Const:
+        return bool(a.value == b.value)
+    return structural_equal(a, b, map_free_vars=False)
+
+
 def same_number(a: Expr, b: Expr) -> Expr:
     """Whether `a` is `b`, nan being the same as nan: what may be assumed of memory in which `b` was stored."""
     if type(b) is Const:
@@ -87,10 +94,16 @@ def is_zero(expr: Expr) -> bool:
     return type(expr) is Const and expr.value == 0
 
 
+def is_one(expr: Expr) -> bool:
+    """Whether an expression is the number 1."""
+    return type(expr) is Const and expr.value == 1
+
+
 __all__ = [
     "conjunction",
     "equal",
     "has_effect",
+    "is_one",
     "is_zero",
     "keep_comments",
     "map_except_buffers",
@@ -98,5 +111,7 @@ __all__ = [
     "out_of_bounds",
     "reads_memory",
     "same_indices",
+    "same_number",
+    "same_size",
     "sizes_of",
 ]

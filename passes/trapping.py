@@ -26,4 +26,9 @@ def is_movable(expr: Expr) -> bool:
     return not reads_memory(expr) and not has_effect(expr) and not may_trap(expr)
 
 
-__all__ = ["DIVIDES", "is_movable", "may_trap"]
+def is_droppable(expr: Expr) -> bool:
+    """Whether nobody would notice that an expression is not evaluated."""
+    return not has_effect(expr) and not may_trap(expr)
+
+
+__all__ = ["DIVIDES", "is_droppable", "is_movable", "may_trap"]

@@ -37,7 +37,8 @@ from tirscript.ir import (
 )
 
 from ..llvm.state import internal
-from ..llvm.stmt import THREADS, checked_assumption, constant_values, enter_range, prove, unrolling, words_of
+from ..llvm.stmt import THREADS, checked_assumption, constant_values, enter_range, prove, unrolling
+from ..runtime.arguments import condition_words
 from . import memory
 from .code import EQUAL, Code, cast, within
 from .types import c_type, declared, number
@@ -209,7 +210,7 @@ def _return(w: Writer, stmt: Return) -> bool:
 def _assert(w: Writer, stmt: Assert) -> bool:
     if w.ranges.proves(stmt.condition) is True:
         return False
-    message = stmt.message or f"the condition does not hold: {words_of(stmt.condition)}"
+    message = stmt.message or f"the condition does not hold: {condition_words(stmt.condition)}"
     w.check(w.value(stmt.condition), "assert", message, lambda: w.mentioned(stmt.condition))
     return False
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tirscript.ir import Buffer, DiagnosticError, Expr, Label, Node, Var, error
+from tirscript.ir import Buffer, DiagnosticError, Label, Node, Var, error
 from tirscript.ir.diagnostic import assertion
 from tirscript.ir.words import parenthesized
 
-from ..runtime.arguments import expr_words
 from .memory import View
 
 # the loops and axes around a place, innermost first: (variable, slot, the rest)
@@ -96,11 +95,6 @@ def failed_assertion(node: Node, message: str, values: list[str], frame: list[An
     notes = [note for note in (", ".join(dict.fromkeys(values)), *loop_values(frame, loops)) if note]
     what = message or "the condition does not hold"
     return assertion(error("T310", what, node.span, notes=list(dict.fromkeys(notes))))
-
-
-def condition_words(condition: Expr) -> str:
-    """A condition for a message that has none of its own."""
-    return condition.span.text if condition.span is not None else expr_words(condition)
 
 
 def undefined_used(node: Node, what: str) -> DiagnosticError:

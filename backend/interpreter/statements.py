@@ -38,19 +38,10 @@ from tirscript.ir import (
     walk,
 )
 
+from ..runtime.arguments import condition_words
 from .access import compile_store
 from .context import Closure, Context
-from .errors import (
-    UNSET,
-    condition_words,
-    division_by_zero,
-    element,
-    failed_assertion,
-    loop_values,
-    malformed,
-    show,
-    undefined_used,
-)
+from .errors import UNSET, division_by_zero, element, failed_assertion, loop_values, malformed, show, undefined_used
 from .memory import Pointer, View, allocate
 from .regions import compile_alloc, compile_constant, compile_decl, compile_match
 from .undef import UNDEF, UndefUsed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tirscript.backend.runtime.arguments import expr_words
+from tirscript.backend.runtime.arguments import condition_words
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import Call, Const, Expr, Var
+from tirscript.ir.expr import Call, Const, Var
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import (
@@ -337,7 +337,7 @@ def _return(g: Codegen, stmt: Return) -> None:
 def _assert(g: Codegen, stmt: Assert) -> None:
     if g.ranges.proves(stmt.condition):
         return
-    message = stmt.message or f"the condition does not hold: {words_of(stmt.condition)}"
+    message = stmt.message or f"the condition does not hold: {condition_words(stmt.condition)}"
     g.check(g.value(stmt.condition), "assert", message, lambda: g.mentioned(stmt.condition))
 
 
@@ -345,12 +345,7 @@ def checked_assumption(stmt: Assume) -> Assert | None:
     """In a debug build: the check that an assumption holds, on which what follows relies, checks of indices too."""
     if any(type(node) is Call and node.op is OPS["undef"] for node in walk(stmt.condition)):
         return None  # any value holds what is said of it
-    return Assert(stmt.condition, f"the assumption does not hold: {words_of(stmt.condition)}", span=stmt.span)
-
-
-def words_of(condition: Expr) -> str:
-    """A condition as it was written."""
-    return condition.span.text if condition.span is not None else expr_words(condition)
+    return Assert(stmt.condition, f"the assumption does not hold: {condition_words(stmt.condition)}", span=stmt.span)
 
 
 def prove(g: HasRanges, stmt: StaticAssert) -> None:

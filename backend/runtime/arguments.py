@@ -306,6 +306,11 @@ def expr_words(expr: Expr) -> str:
     return " ".join(expr.script(fragment=True).split())
 
 
+def condition_words(condition: Expr) -> str:
+    """A condition as it was written, for a message that has no words of its own."""
+    return condition.span.text if condition.span is not None else expr_words(condition)
+
+
 def _check_alignment(array: np.ndarray[Any, Any], buffer: Buffer) -> None:
     if buffer.align > 1 and array.size and address_of(array) % buffer.align:
         hint = f"leave `align={buffer.align}` out of the parameter: arrays of numpy begin at any multiple of 16"

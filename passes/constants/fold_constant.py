@@ -29,7 +29,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, BufferRegion, Call, CallFu
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import nodes_in
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import free_vars, rewrite, substitute, walk
+from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -99,7 +99,7 @@ class _Folding:
         if shape is None or not plain or id(buffer) in self.opaque or alloc.annotations:
             return None
         writers = [place for place in range(at + 1, len(stmts)) if _stores(stmts[place], buffer)]
-        readers = [place for place in range(at + 1, len(stmts)) if _mentions(stmts[place], buffer)]
+        readers = [place for place in range(at + 1, len(stmts)) if uses(stmts[place], buffer)]
         if not writers or any(place < writers[-1] and place not in writers for place in readers):
             return None
         array = self.result(buffer, shape, [stmts[place] for place in writers])
@@ -173,10 +173,6 @@ def _whole_uses(node: Any) -> Iterator[Buffer]:
 
 def _stores(stmt: Stmt, buffer: Buffer) -> bool:
     return any(type(node) is BufferStore and node.buffer is buffer for node in walk(stmt))
-
-
-def _mentions(stmt: Stmt, buffer: Buffer) -> bool:
-    return any(node is buffer for node in walk(stmt))
 
 
 class _Unknown(Exception):

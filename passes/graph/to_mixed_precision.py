@@ -45,6 +45,7 @@ from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import graph_func_pass
+from .replacing import variables
 
 NARROW = ("float16", "bfloat16")
 
@@ -82,8 +83,8 @@ class _Narrowing:
             if type(stmt) is Dataflow:
                 self.out.append(stmt.replace(body=self.block(stmt.body, set(stmt.outputs))))
             elif type(stmt) is GraphIf:
-                then = self.block(stmt.then_body, _variables(stmt.then_value))
-                orelse = self.block(stmt.else_body, _variables(stmt.else_value))
+                then = self.block(stmt.then_body, variables(stmt.then_value))
+                orelse = self.block(stmt.else_body, variables(stmt.else_value))
                 self.out.append(stmt.replace(then_body=then, else_body=orelse))
             elif type(stmt) is GraphBind:
                 self.bind(stmt)
@@ -189,7 +190,7 @@ class _Narrowing:
 
     def widened(self, value: GraphExpr) -> GraphExpr:
         """A value whose arguments are of float32, as they were."""
-        names = {var for var in _variables(value) if var in self.only}
+        names = {var for var in variables(value) if var in self.only}
         return substitute(value, {var: self.wide(var) for var in names}) if names else value
 
     def wide(self, var: GraphVar, name: GraphVar | None = None) -> GraphVar:
@@ -206,10 +207,6 @@ class _Narrowing:
 def _leaves(call: OpCall) -> Iterator[GraphExpr]:
     for arg in call.args:
         yield from arg.fields if type(arg) is TupleExpr else (arg,)
-
-
-def _variables(value: GraphExpr) -> set[GraphVar]:
-    return {node for node in walk(value) if type(node) is GraphVar}
 
 
 def _dtypes(kind: GraphType) -> tuple[DType | None, ...]:

@@ -32,8 +32,7 @@ from tirscript.ir.graph import (
     plain_dimensions,
 )
 from tirscript.ir.module import Module
-from tirscript.ir.node import Node
-from tirscript.ir.rewrite import free_vars, refresh, walk
+from tirscript.ir.rewrite import free_vars, refresh, uses
 from tirscript.ir.stmt import Stmt
 
 from ..graph.replacing import written_in_place
@@ -86,10 +85,8 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
         names = ", ".join(f"`{name}`" for name in params)
         hint = "conversions reach the parameters by `reflow_layouts`"
         raise DiagnosticError([error("T301", f"`{function}` converts none of {names}", func.span, hint=hint)])
-    made = {param: [bind.var for bind in moved if _reads(bind.value, param)] for param in func.params}
-    stays = {
-        param for param in func.params if not made[param] or any(_reads(one, param) for one in (*body, func.value))
-    }
+    made = {param: [bind.var for bind in moved if uses(bind.value, param)] for param in func.params}
+    stays = {param for param in func.params if not made[param] or any(uses(one, param) for one in (*body, func.value))}
     rest = func.replace(body=tuple(body))
     while True:
         inputs = tuple(var for param in func.params for var in ([param] if param in stays else []) + made[param])
@@ -102,16 +99,12 @@ def split_preprocessing(module: Module, params: Sequence[str], *, function: str 
     results = tuple(var for var in inputs if any(bind.var is var for bind in moved))
     value: GraphExpr = results[0] if len(results) == 1 else TupleExpr(results)
     kind: GraphType = results[0].type if len(results) == 1 else TupleType(tuple(var.type for var in results))
-    taken = tuple(param for param in chosen if any(_reads(bind.value, param) for bind in moved))
+    taken = tuple(param for param in chosen if any(uses(bind.value, param) for bind in moved))
     name = Names(one.name for one in module.functions).fresh(f"{function}_preprocess")
     first = refresh(GraphFunc(name, taken, (Dataflow(tuple(moved), results),), value, kind))
     functions = module.with_function(rest).functions
     at = next(at for at, one in enumerate(functions) if one is rest)
     return module.replace(functions=(*functions[:at], first, *functions[at:]))
-
-
-def _reads(root: Node, var: GraphVar) -> bool:
-    return any(node is var for node in walk(root))
 
 
 def _converts(bind: Stmt, params: Sequence[GraphVar], module: Module, outputs: tuple[GraphVar, ...]) -> bool:

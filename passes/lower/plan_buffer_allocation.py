@@ -28,7 +28,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import Const, Expr, Ramp, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node, nodes_in, shape_of
-from tirscript.ir.rewrite import definitions, substitute, walk
+from tirscript.ir.rewrite import definitions, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, MatchBuffer, Stmt, While
 
 from ..access import (
@@ -86,7 +86,7 @@ def moved_inside(func: PrimFunc, nest: For) -> For:
     """A nest of a function with what is allocated before it for its iterations alone; itself where there is nothing."""
     others = [stmt for stmt in func.body if stmt is not nest]
     allocs = [stmt for stmt in others if type(stmt) is AllocBuffer]
-    own = [one for one in allocs if not any(_in((stmt,), one.buffer) for stmt in others if stmt is not one)]
+    own = [one for one in allocs if not any(uses(stmt, one.buffer) for stmt in others if stmt is not one)]
     if not own:
         return nest
     moved: PrimFunc = plan_buffer_allocation(func.replace(body=(*own, nest)))
@@ -162,7 +162,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
         return home
     for step in path:
         owner = step.owner
-        if type(owner) is Block and (step.field == "init" or _in(owner.init or (), buffer)):
+        if type(owner) is Block and (step.field == "init" or uses(owner.init or (), buffer)):
             break
         if type(owner) is While:
             crossed = True
@@ -182,10 +182,6 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
     return best
 
 
-def _in(body: tuple[Node, ...], buffer: Buffer) -> bool:
-    return any(node is buffer for node in walk(body))
-
-
 def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = None) -> bool:
     """Whether `body` reads of `buffer` only what it wrote before in the same run.
 
@@ -194,7 +190,7 @@ def fills_first(body: tuple[Stmt, ...], buffer: Buffer, ranges: Ranges | None = 
     inner = frozenset(node for node in definitions(body) if type(node) is Var)
     written: list[tuple[Extent, ...]] = []
     for stmt in body:
-        if not _in((stmt,), buffer):
+        if not uses(stmt, buffer):
             continue
         seen = Accesses((stmt,), known=ranges)
         mine = [access for access in seen.found if access.buffer is buffer]
@@ -342,7 +338,7 @@ def _filled(access: Access) -> bool:
 
     def only_stores(stmts: tuple[Stmt, ...], loops: dict[Var, range]) -> bool:
         for stmt in stmts:
-            if stmt is view or not _in((stmt,), view.buffer):
+            if stmt is view or not uses(stmt, view.buffer):
                 continue
             if type(stmt) is For and stmt.step is None and type(stmt.start) is type(stmt.stop) is Const:
                 if not only_stores(stmt.body, {**loops, stmt.var: range(int(stmt.start.value), int(stmt.stop.value))}):
@@ -351,7 +347,7 @@ def _filled(access: Access) -> bool:
             if type(stmt) is not BufferStore or stmt.predicate is not None:
                 return False
             moved = [index for index in stmt.indices if index in loops]
-            if _in((stmt.value,), view.buffer) or len(set(moved)) < len(moved):
+            if uses(stmt.value, view.buffer) or len(set(moved)) < len(moved):
                 return False
             stored.update(itertools.product(*(loops.get(index) or _values(index) for index in stmt.indices)))  # type: ignore[call-overload]
         return True
@@ -379,7 +375,7 @@ def _rebuild(node: Any, moves: dict[int, list[tuple[Buffer, AllocBuffer, str]]],
         out: list[Stmt] = []
         for stmt in value:
             for buffer, alloc in list(arriving):
-                if _in((stmt,), buffer) and stmt is not alloc:
+                if uses(stmt, buffer) and stmt is not alloc:
                     out.append(alloc)
                     arriving.remove((buffer, alloc))
             if id(stmt) not in gone:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tirscript.ir.arith.analyzer import Analyzer
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
@@ -37,6 +39,13 @@ def allocated_before(func: PrimFunc, body: Sequence[Stmt]) -> PrimFunc:
     rest = [stmt for stmt in body if type(stmt) is not AllocBuffer or stmt.buffer in known]
     at = next(place for place, stmt in enumerate(rest) if type(stmt) is For)
     return func.replace(body=(*rest[:at], *new, *rest[at:]))
+
+
+def accesses_of(root: Node | tuple[Node, ...], buffer: Buffer) -> Iterator[BufferLoad | BufferStore]:
+    """The loads and stores of a buffer."""
+    for node in walk(root):
+        if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer:  # type: ignore[attr-defined]
+            yield node  # type: ignore[misc]
 
 
 def are_apart(a: BufferLoad | BufferStore, b: BufferLoad | BufferStore) -> bool:

@@ -25,14 +25,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
+from tirscript.ir.expr import BufferLoad, Const, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, MatchBuffer, Stmt
 
-from ..statements import may_overlap, same_indices
+from ..statements import may_overlap, same_indices, same_size
 
 # what is asked of each pair of them grows with their square
 MOST = 40
@@ -197,13 +196,13 @@ def _whole(site: _Site) -> BufferStore | None:
         axis = site.axis(loop)
         if axis is None or loop.step is not None or loop.kind != "serial" or loop.annotations:
             return None
-        if not _equal(axis.start, loop.start) or not _equal(axis.stop, loop.stop):
+        if not same_size(axis.start, loop.start) or not same_size(axis.stop, loop.stop):
             return None
     spatial = {axis.var: axis for axis in block.axes if axis.kind == "spatial"}
     for index, dim in zip(store.indices, store.buffer.shape, strict=True):
         if type(index) is Var and index in spatial:
             axis = spatial.pop(index)
-            if not is_const(axis.start, 0) or not _equal(axis.stop, dim):
+            if not is_const(axis.start, 0) or not same_size(axis.stop, dim):
                 return None
         elif not (is_const(index, 0) and is_const(dim, 1)):
             return None
@@ -254,13 +253,6 @@ def _replaced(stmts: tuple[Stmt, ...], new: dict[int, Block]) -> tuple[Stmt, ...
         else:
             out.append(new.get(id(stmt), stmt))
     return tuple(out)
-
-
-def _equal(a: Expr, b: Expr) -> bool:
-    """Whether two sizes are the same number or expression; numbers of any dtype."""
-    if type(a) is Const and type(b) is Const:
-        return a.value == b.value
-    return structural_equal(a, b, map_free_vars=False)
 
 
 __all__ = ["results_apart"]

@@ -16,12 +16,11 @@ Then no iteration waits for another one, and the statements of the loop can have
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS, Node
@@ -29,7 +28,8 @@ from tirscript.ir.op import const
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
 
-from ..statements import reads_memory
+from ..statements import is_zero, reads_memory, same_size
+from .plain import accesses_of
 
 # bytes that all iterations together may have
 MOST = 64 << 20
@@ -60,7 +60,7 @@ def scratch_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
         wide = _widened(alloc.buffer, loops)
         if wide is None:
             continue
-        own = tuple(loop.var - loop.start if not _is_zero(loop.start) else loop.var for loop in loops)
+        own = tuple(loop.var - loop.start if not is_zero(loop.start) else loop.var for loop in loops)
         apart = _moved(nest, alloc.buffer, wide, own)
         new = {id(nest): apart, id(alloc): alloc.replace(buffer=wide)}
         made = func.replace(body=tuple([new.get(id(stmt), stmt) for stmt in func.body]))
@@ -83,13 +83,7 @@ def _bits(buffer: Buffer) -> int:
 def _only_accessed(nest: For, buffer: Buffer) -> bool:
     """Whether a nest without blocks does nothing with a buffer but load and store its elements."""
     found = [node for node in walk(nest) if node is buffer or type(node) is Block]
-    return len(found) == sum(1 for _ in _accesses(nest, buffer))
-
-
-def _accesses(root: object, buffer: Buffer) -> Iterator[BufferLoad | BufferStore]:
-    for node in walk(root):  # type: ignore[arg-type]
-        if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer:  # type: ignore[attr-defined]
-            yield node  # type: ignore[misc]
+    return len(found) == sum(1 for _ in accesses_of(nest, buffer))
 
 
 def _loops_over(nest: For, buffer: Buffer) -> list[For]:
@@ -116,11 +110,11 @@ def _filled_first(stmts: Sequence[Stmt], buffer: Buffer) -> bool:
     filled = _fill(stmts[at], buffer)
     if filled is None:
         return False
-    for node in _accesses(stmts[at], buffer):
+    for node in accesses_of(stmts[at], buffer):
         if type(node) is BufferLoad and not _same(node.indices, filled.store.indices):
             return False
     bounds = list(zip(filled.axes, buffer.shape, strict=True))
-    whole = [_is_zero(loop.start) and _equal(loop.stop, dim) for loop, dim in bounds]
+    whole = [is_zero(loop.start) and same_size(loop.stop, dim) for loop, dim in bounds]
     return all(_reads_within(stmt, buffer, filled.axes, whole, ()) for stmt in stmts[at + 1 :])
 
 
@@ -149,16 +143,16 @@ def _reads_within(
 ) -> bool:
     """Whether all that a statement reads of a buffer is in the box that was filled."""
     if type(root) is For:
-        bounds = list(_accesses((root.start, root.stop), buffer))
+        bounds = list(accesses_of((root.start, root.stop), buffer))
         return not bounds and all(_reads_within(stmt, buffer, axes, whole, (*around, root)) for stmt in root.body)
-    for node in _accesses(root, buffer):
+    for node in accesses_of(root, buffer):
         if type(node) is not BufferLoad:
             continue
         for index, axis, all_of_it in zip(node.indices, axes, whole, strict=True):
             loop = next((loop for loop in around if loop.var is index), None)
             if all_of_it:
                 continue
-            if loop is None or not (_equal(loop.start, axis.start) and _equal(loop.stop, axis.stop)):
+            if loop is None or not (same_size(loop.start, axis.start) and same_size(loop.stop, axis.stop)):
                 return False
     return True
 
@@ -180,16 +174,6 @@ def _moved(nest: For, buffer: Buffer, wide: Buffer, places: tuple[Expr, ...]) ->
 
     moved: For = rewrite(nest, {BufferLoad: access, BufferStore: access})
     return moved
-
-
-def _is_zero(value: Expr) -> bool:
-    return type(value) is Const and value.value == 0
-
-
-def _equal(a: Expr, b: Expr) -> bool:
-    if type(a) is Const and type(b) is Const:
-        return bool(a.value == b.value)
-    return structural_equal(a, b, map_free_vars=False)
 
 
 def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:

@@ -14,7 +14,6 @@ iteration when the next one begins, and lanes can take them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.buffer import Buffer
@@ -24,7 +23,7 @@ from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, If, ScalarDecl, Stmt
 
 from ..simplify import simplified
-from .plain import iterations
+from .plain import accesses_of, iterations
 
 # elements of such an array, and nodes of an iteration with its loops written out
 ELEMENTS, LONGEST = 16, 1000
@@ -97,7 +96,7 @@ def _in_variables(loop: For, buffer: Buffer) -> For:
     body = tuple([part for stmt in loop.body for part in _written_out(stmt, buffer)])
     if sum(1 for _ in walk(body)) > LONGEST:
         raise _Refuse
-    accesses = list(_accesses(body, buffer))
+    accesses = list(accesses_of(body, buffer))
     addressed = any(type(node) is Call and node.op is OPS["address_of"] and uses(node, buffer) for node in walk(body))
     if addressed or len(accesses) != sum(1 for node in walk(body) if node is buffer):
         raise _Refuse
@@ -142,18 +141,12 @@ def _written_out(stmt: Stmt, buffer: Buffer) -> tuple[Stmt, ...]:
 
 def _chooses(loop: For, buffer: Buffer) -> bool:
     """Whether which elements of an array a loop uses is a matter of its variable, or of loops that it bounds."""
-    if any(uses(node.indices, loop.var) for node in _accesses(loop.body, buffer)):
+    if any(uses(node.indices, loop.var) for node in accesses_of(loop.body, buffer)):
         return True
     return any(
         type(node) is For and uses((node.start, node.stop), loop.var) and uses(node.body, buffer)
         for node in walk(loop.body)
     )
-
-
-def _accesses(root: Any, buffer: Buffer) -> Iterator[BufferLoad | BufferStore]:
-    for node in walk(root):
-        if type(node) in (BufferLoad, BufferStore) and node.buffer is buffer:  # type: ignore[attr-defined]
-            yield node  # type: ignore[misc]
 
 
 def _place(node: BufferLoad | BufferStore) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
 from ..access import Accesses
-from ..statements import may_overlap, reads_memory
+from ..statements import is_one, may_overlap, reads_memory
 from ..trapping import is_movable
 from .blocks import reads_of, writes_of
 from .dataflow import is_viewed, same_memory
@@ -226,11 +226,6 @@ def _predicated(stmt: Stmt, condition: Expr) -> Stmt:
     # what reads memory, or may divide by 0, may do so where the condition holds alone
     both = (stmt.predicate, condition) if is_movable(stmt.predicate) else (condition, stmt.predicate)
     return stmt.replace(predicate=get_op("logical_and")(*both))
-
-
-def is_one(expr: Expr) -> bool:
-    """Whether an expression is the number 1."""
-    return type(expr) is Const and expr.value == 1
 
 
 def product(edit: Edit, factors: Sequence[Expr], loops: Sequence[Place]) -> Expr:

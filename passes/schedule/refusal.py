@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, Label
+from tirscript.ir.expr import Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.span import Source, Span
@@ -53,6 +54,11 @@ class ScheduleError(DiagnosticError):
     @diagnostics.setter
     def diagnostics(self, value: tuple[Diagnostic, ...]) -> None:
         self._told = value
+
+
+def quoted(expr: Expr) -> str:
+    """A size in a message: the number, or the expression as source."""
+    return str(expr.value) if type(expr) is Const else f"`{expr.script().strip()}`"
 
 
 def refusal(

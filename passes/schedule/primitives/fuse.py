@@ -8,8 +8,9 @@ from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import For
 
+from ...statements import is_one
 from ..edit import Edit
-from ..loops import chain, is_one, plain, plus, product, times
+from ..loops import chain, plain, plus, product, times
 from ..primitive import LoopAt, primitive
 from ..tree import Place
 

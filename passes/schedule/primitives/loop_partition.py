@@ -17,6 +17,7 @@ from ...statements import reads_memory
 from ..edit import Edit
 from ..loops import number, plain, plus
 from ..primitive import LoopAt, primitive
+from ..refusal import quoted
 from ..tree import Place
 
 _CHOICE, _AND = OPS["if_then_else"], OPS["logical_and"]
@@ -59,7 +60,7 @@ def loop_partition(
         lengths[unknown[0]] = known.simplify(extent - whole)
     elif not known.prove_equal(whole, extent):
         edit.refuse(
-            f"the lengths make {_text(known.simplify(whole))} iterations, and `{stmt.var.name}` has {_text(extent)}",
+            f"the lengths make {quoted(known.simplify(whole))} iterations, and `{stmt.var.name}` has {quoted(extent)}",
             loop,
             hint="give None for one of the lengths",
         )
@@ -68,7 +69,7 @@ def loop_partition(
     for length in lengths:
         least = 1 if begins or type(length) is Const else 0
         if not known.can_prove(get_op("greater_equal")(length, least)):
-            edit.refuse(f"the length {_text(known.simplify(length))} is not proved to be {least} or more", loop)
+            edit.refuse(f"the length {quoted(known.simplify(length))} is not proved to be {least} or more", loop)
     start = stmt.start
     parts: list[For] = []
     for at, length in enumerate(lengths):
@@ -141,7 +142,3 @@ def renamed(edit: Edit, body: tuple[Stmt, ...], before: list[For]) -> tuple[Stmt
 
     found: tuple[Stmt, ...] = rewrite(body, {Block: rename})
     return found
-
-
-def _text(expr: Expr) -> str:
-    return str(expr.value) if type(expr) is Const else f"`{expr.script().strip()}`"

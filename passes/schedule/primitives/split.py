@@ -12,6 +12,7 @@ from tirscript.ir.stmt import For
 from ..edit import Edit
 from ..loops import guarded, number, plain, plus, product, times
 from ..primitive import LoopAt, primitive
+from ..refusal import quoted
 from ..tree import Place
 
 
@@ -55,7 +56,7 @@ def split(
             sizes[unknown[0]] = known.simplify(get_op("ceildiv")(extent, given))
     elif known.can_prove(given < extent):
         edit.refuse(
-            f"the factors make {_text(given)} iterations, fewer than the {_text(extent)} of `{name}`",
+            f"the factors make {quoted(given)} iterations, fewer than the {quoted(extent)} of `{name}`",
             loop,
             hint="give None for one of the factors",
         )
@@ -74,7 +75,8 @@ def split(
     if not exact:
         if disable_predication:
             edit.refuse(
-                f"the factors do not divide the extent of `{name}`: {_text(whole)} is not proved to be {_text(extent)}",
+                f"the factors do not divide the extent of `{name}`: {quoted(whole)} is not proved to be "
+                f"{quoted(extent)}",
                 loop,
                 notes=known.explain(get_op("equal")(whole, extent)).lines(),
                 hint="leave out `disable_predication`",
@@ -85,7 +87,3 @@ def split(
         body = (For(variable, const(0, dtype), size, body, span=stmt.span, trivia=trivia),)
     edit.replace(loop, *body)
     return [edit.loop(variable) for variable in variables]
-
-
-def _text(expr: Expr) -> str:
-    return str(expr.value) if type(expr) is Const else f"`{expr.script().strip()}`"
