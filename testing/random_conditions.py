@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -124,6 +124,4 @@ def points(one: Question) -> int:
     return math.prod(high - low + 1 for low, high in one.ranges.values())
 
 
-Prover = Callable[[Question], bool]
-
-__all__ = ["COMPARISONS", "Prover", "Question", "points", "question", "values"]
+__all__ = ["COMPARISONS", "Question", "points", "question", "values"]

@@ -84,20 +84,11 @@ def negation(condition: Expr) -> Expr:
 
 def conjunction(conditions: list[Expr]) -> Expr:
     """The conditions joined by `and`; true where there is none."""
-    return _joined(conditions, AND, True)
-
-
-def disjunction(conditions: list[Expr]) -> Expr:
-    """The conditions joined by `or`; false where there is none."""
-    return _joined(conditions, OR, False)
-
-
-def _joined(conditions: list[Expr], op: object, empty: bool) -> Expr:
     if not conditions:
-        return Const(empty, BOOL)
+        return Const(True, BOOL)
     result = conditions[0]
     for condition in conditions[1:]:
-        result = Call(op, (result, condition), BOOL)  # type: ignore[arg-type]
+        result = Call(AND, (result, condition), BOOL)
     return result
 
 
@@ -137,7 +128,6 @@ __all__ = [
     "comparison",
     "conjunction",
     "conjuncts",
-    "disjunction",
     "disjuncts",
     "negation",
 ]

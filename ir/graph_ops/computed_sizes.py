@@ -6,7 +6,6 @@ holds become scalars of the program (`number`), which may stand in the shapes of
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..constant import constant
@@ -16,9 +15,6 @@ from ..graph import GraphConst, GraphExpr, GraphVar, OpCall, PrimValue, ShapeExp
 from ..graph_op import Bindings
 from . import dims
 from .rules import Types
-
-# None where shapes or dtypes do not say enough
-Measured = Callable[[OpCall, Types, Bindings], GraphExpr | None]
 
 
 def _tensor(kind: Any) -> TensorType | None:
@@ -149,4 +145,4 @@ def dynamic_strided_slice(call: OpCall, types: Types, out: Bindings) -> GraphExp
     return x
 
 
-__all__ = ["Bindings", "Measured", "dynamic_strided_slice", "nonzero", "tensor_to_shape", "unique"]
+__all__ = ["dynamic_strided_slice", "nonzero", "tensor_to_shape", "unique"]

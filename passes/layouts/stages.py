@@ -95,14 +95,6 @@ def staged(func: PrimFunc) -> Staged | None:
     return Staged(func, tuple(stages), tuple(temporaries), tuple(constants)) if stages else None
 
 
-def stage_of_nest(stmt: Stmt) -> Stage | None:
-    """The stage that a statement is, None where it is none."""
-    try:
-        return stage_of(stmt)
-    except _No:
-        return None
-
-
 def stages_of(stmt: Stmt) -> list[Stage]:
     """The stages that a nest is: one for each block in its loops, and for each store of a block."""
     parts = _parts(stmt)
@@ -284,4 +276,4 @@ def _is_plain(buffer: Buffer) -> bool:
     )
 
 
-__all__ = ["Stage", "Staged", "known_axes", "loads_of", "stage_of_nest", "staged", "statement"]
+__all__ = ["Stage", "Staged", "known_axes", "loads_of", "staged", "statement"]

@@ -61,11 +61,6 @@ def writes_of(block: Block) -> tuple[Buffer, ...]:
     return _accesses(_Key(block))[1]
 
 
-def regions_of(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
-    """What a block reads and writes, as said by T.reads and T.writes or else as inferred, in terms of its axes."""
-    return _regions(_Key(block))
-
-
 def inferred(block: Block) -> Block:
     """`block` with T.reads and T.writes, where it has them, made anew from its body."""
     if block.reads is None and block.writes is None:
@@ -81,4 +76,4 @@ def init_of(block: Block) -> tuple[Stmt, ...]:
     return found
 
 
-__all__ = ["inferred", "init_of", "reads_of", "regions_of", "writes_of"]
+__all__ = ["inferred", "init_of", "reads_of", "writes_of"]
