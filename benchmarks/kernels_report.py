@@ -65,9 +65,9 @@ def least_time(case: Case, limits: dict[str, float]) -> tuple[float, str]:
     return (compute, "compute") if compute > memory else (memory, "memory")
 
 
-def share_of_limit(case: Case, variants: dict[str, Any], limits: dict[str, float], name: str = OURS) -> float | None:
-    """Which part of the machine's limit a variant reaches; above 1 where caches hold what is counted as memory."""
-    mine = time_of(variants, name)
+def share_of_limit(case: Case, variants: dict[str, Any], limits: dict[str, float]) -> float | None:
+    """Which part of the machine's limit ours reaches; above 1 where caches hold what is counted as memory."""
+    mine = time_of(variants, OURS)
     return None if mine is None else least_time(case, limits)[0] / mine
 
 

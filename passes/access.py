@@ -396,9 +396,9 @@ def _swing_opaque(
     return low, high, True
 
 
-def constant_ranges(loops: Iterable[For], known: Mapping[Var, Interval] | None = None) -> dict[Var, Interval]:
+def constant_ranges(loops: Iterable[For]) -> dict[Var, Interval]:
     """The variables of loops whose bounds are constant, with the least and greatest value they take."""
-    ranges = dict(known or {})
+    ranges: dict[Var, Interval] = {}
     for loop in loops:
         interval = loop_range(loop, ranges)
         if interval is not None:

@@ -65,9 +65,7 @@ class AssignLowering(ConstantLowering):
         else:
             raise self.fail("T012", "this cannot be assigned", target)
 
-    def assign_name(
-        self, target: ast.Name, value: Any, node_value: ast.expr, node: ast.stmt, mutable: bool = False
-    ) -> None:
+    def assign_name(self, target: ast.Name, value: Any, node_value: ast.expr, node: ast.stmt) -> None:
         """`name = value`: a binding, the declaration of a mutable scalar, or an assignment to one."""
         name = target.id
         stale = self.lookup(name)
@@ -102,7 +100,7 @@ class AssignLowering(ConstantLowering):
             return
         pending = self.lookup(name)
         expr = as_expr(value)
-        if type(pending) is Pending or mutable or id(target) in self.names.mutable:
+        if type(pending) is Pending or id(target) in self.names.mutable:
             buffer = Buffer(name, (), expr.dtype, scope="scalar", span=self.span(target))
             if type(pending) is Pending:
                 self.scope_of(name)[name] = buffer

@@ -29,6 +29,7 @@ from .types import scalar_type, splat, value_type, vector
 
 LOOPS = 3  # loops around a failed check whose variables are reported
 DEEPEST = 128  # loops in each other that LLVM optimizes
+CHEAP = 12  # nodes of an expression that is evaluated where a branch would do
 LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
 
 
@@ -130,14 +131,15 @@ class Codegen:
             return ""
         return b.phi(kind, (first, first_label), (second, second_label))
 
-    def is_cheap(self, expr: Expr, budget: int = 12, *, loads: bool = False) -> bool:
+    def is_cheap(self, expr: Expr, *, loads: bool = False) -> bool:
         """Whether evaluating `expr` needlessly costs about as little as a branch, and cannot be noticed. With `loads`
         it may read elements that are certainly in memory."""
         todo: list[Expr] = [expr]
+        seen = 0
         while todo:
             node = todo.pop()
-            budget -= 1
-            if budget < 0:
+            seen += 1
+            if seen > CHEAP:
                 return False
             kind = type(node)
             if kind is Const or kind is Var:

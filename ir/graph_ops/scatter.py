@@ -50,9 +50,9 @@ def copy(data: Any, out: Any) -> None:
             out[*v] = data[*v]
 
 
-def _check_updates(call: OpCall, types: Types, at: int) -> None:
-    kind, updates = tensor(call, types, 0), tensor(call, types, at)
-    common_dtype(call, (kind, updates), ("`data`", f"`{call.op.values[at].name}`"))
+def _check_updates(call: OpCall, types: Types) -> None:
+    kind, updates = tensor(call, types, 0), tensor(call, types, 2)
+    common_dtype(call, (kind, updates), ("`data`", f"`{call.op.values[2].name}`"))
 
 
 # -- scatter_elements
@@ -60,7 +60,7 @@ def _check_updates(call: OpCall, types: Types, at: int) -> None:
 
 def _infer_elements(call: OpCall, types: Types) -> GraphType:
     kind, indices, updates = tensor(call, types, 0), tensor(call, types, 1, INTS), tensor(call, types, 2)
-    _check_updates(call, types, 2)
+    _check_updates(call, types)
     for name, one in (("indices", indices), ("updates", updates)):
         if kind.rank is not None and one.rank is not None and one.rank != kind.rank:
             refuse(call, f"`data` has {counted(kind.rank, 'dimension')} and `{name}` {one.rank}", "they have as many")
@@ -156,7 +156,7 @@ register(
 
 def _infer_nd(call: OpCall, types: Types) -> GraphType:
     kind, indices, updates = tensor(call, types, 0), tensor(call, types, 1, INTS), tensor(call, types, 2)
-    _check_updates(call, types, 2)
+    _check_updates(call, types)
     if kind.shape is None or indices.shape is None or updates.shape is None:
         return like(kind)
     if not indices.shape:
@@ -222,7 +222,7 @@ register(
 
 def _infer_put(call: OpCall, types: Types) -> GraphType:
     kind, found = tensor(call, types, 0), tensors(call, types, 1)
-    _check_updates(call, types, 2)
+    _check_updates(call, types)
     if found is None:
         return like(kind)
     if kind.rank is not None and len(found) > kind.rank:

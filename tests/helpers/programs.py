@@ -31,6 +31,6 @@ def random_programs(count: int) -> tuple[PrimFunc, ...]:
     return tuple(found)
 
 
-def random_texts(count: int, dialect: str = "tirscript") -> list[str]:
+def random_texts(count: int) -> list[str]:
     """Their texts."""
-    return [program.script(dialect=dialect) for program in random_programs(count)]
+    return [program.script() for program in random_programs(count)]

@@ -26,8 +26,8 @@ def text(body: str) -> str:
     return f"def f({PARAMS}):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
 
 
-def vectorizes(golden: Golden, before: str, name: str | None = None) -> None:
-    rewrites(golden, vectorize_loop, text(before), name)
+def vectorizes(golden: Golden, before: str) -> None:
+    rewrites(golden, vectorize_loop, text(before))
 
 
 def stays(body: str) -> None:

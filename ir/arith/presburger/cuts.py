@@ -49,7 +49,6 @@ def cut_of(
     *,
     values: Mapping[Var, Expr] | None = None,
     unknown: Collection[Var] = (),
-    operations: int = CUTTING,
 ) -> Cut | None:
     """Iterations of `for var in range(*extent)` for which `condition` is always true, or always false; None for none.
 
@@ -59,7 +58,7 @@ def cut_of(
     """
     try:
         with recursion_room():
-            return _Search(condition, var, extent, inner, ranges, facts, values, set(unknown), operations).run()
+            return _Search(condition, var, extent, inner, ranges, facts, values, set(unknown)).run()
     except Unknown:
         return None
 
@@ -75,9 +74,8 @@ class _Search:
         facts: Sequence[Expr],
         values: Mapping[Var, Expr] | None,
         unknown: set[Var],
-        operations: int,
     ) -> None:
-        self.var, self.extent, self.operations = var, extent, operations
+        self.var, self.extent = var, extent
         known = dict(ranges)
         for name, (start, stop) in ((var, extent), *inner.items()):
             low, high = bounds(start, known)[0], bounds(stop, known)[1] - 1
@@ -110,7 +108,7 @@ class _Search:
         ]
         hidden = [dim for dim in dims if dim is not self.dim and dim not in around]
         self.build = Build(self.ctx, [*around, self.dim, *hidden], len(around))
-        with bounded(self.ctx, self.operations):
+        with bounded(self.ctx, CUTTING):
             domain = self._shadow([*self.facts, *self.own])
             if domain.is_empty():
                 return None

@@ -34,9 +34,9 @@ class M:
 A = np.arange(-20, 20, dtype=np.int32)
 
 
-def sparse(shape: tuple[int, ...] = (20, 40)) -> Any:
+def sparse() -> Any:
     rng = np.random.default_rng(3)
-    return (rng.integers(-9, 9, shape) * (rng.random(shape) < 0.1)).astype(np.int8)
+    return (rng.integers(-9, 9, (20, 40)) * (rng.random((20, 40)) < 0.1)).astype(np.int8)
 
 
 def module(text: str = LAYER, **names: Any) -> Module:

@@ -167,9 +167,9 @@ DESC += "            Y[v] = X[v] + 1\n"
 IMPL = "    Y[0:{n}] = X[0:{n}] + T.broadcast(1, {n})\n"
 
 
-def add_intrin(n: int = 8, impl: str = IMPL, impl_n: int = 0) -> TensorIntrin:
+def add_intrin(n: int = 8, impl_n: int = 0) -> TensorIntrin:
     desc = parse((ADD + DESC).format(n=n))
-    body = parse((ADD + impl).format(n=impl_n or n))
+    body = parse((ADD + IMPL).format(n=impl_n or n))
     return register_tensor_intrin(f"test_add_{n}", desc, body, override=True)  # type: ignore[arg-type]
 
 
