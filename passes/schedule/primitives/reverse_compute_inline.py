@@ -52,6 +52,36 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
     buffer, producer, load = _input(edit, block)
     scope = scope_of(edit, block)
     maker: Block = producer.stmt
+    made = _only_store(edit, block, producer, buffer)
+    check_covers(edit, block)
+    check_covers(edit, producer)
+    check_stores_always(edit, producer, buffer)
+    _inputs_ready(edit, block, producer, scope, buffer)
+    values, conditions = _axes_at(edit, block, producer, load, made.indices)
+    check_makes_all(edit, block, producer, values)
+
+    def put(node: BufferLoad) -> Expr:
+        return distinct(made.value) if node.buffer is buffer else node
+
+    result = rewrite(substitute(store.value, values), {BufferLoad: put})
+    new: Stmt = BufferStore(
+        store.buffer, tuple(substitute(index, values) for index in store.indices), result, span=store.span
+    )
+    guard = conjunction(conditions)
+    if guard is not None:
+        new = If(guard, (new,), span=store.span)
+    body = rewrite(maker.body, {BufferStore: lambda node: new if node.buffer is buffer else node})
+    edit.replace(producer, inferred(maker.replace(body=body)))
+    remove(edit, edit.block(stmt.name))
+    home = allocation(edit, buffer)
+    assert home is not None
+    edit.replace(home)
+    allocate_before(edit, store.buffer, edit.block(maker.name))
+
+
+def _only_store(edit: Edit, block: Place, producer: Place, buffer: Buffer) -> BufferStore:
+    """The store that makes an element of the buffer once and for all; refused where there is none."""
+    maker: Block = producer.stmt
     made = [node for node in walk(maker.body) if type(node) is BufferStore and node.buffer is buffer]
     if len(made) != 1 or maker.init is not None or any(axis.kind == "reduce" for axis in maker.axes):
         edit.refuse(
@@ -62,16 +92,21 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
         )
     if made[0].predicate is not None or any(node is buffer for node in walk(made[0].value)):
         edit.refuse(f"the block `{maker.name}` stores under a mask or reads what it writes", (producer, ""))
-    check_covers(edit, block)
-    check_covers(edit, producer)
-    check_stores_always(edit, producer, buffer)
-    _inputs_ready(edit, block, producer, scope, buffer)
-    values = by_places(edit, block, load, made[0].indices)
-    axes: list[Var | None] = [None] * buffer.ndim
+    return made[0]
+
+
+def _axes_at(
+    edit: Edit, block: Place, producer: Place, load: BufferLoad, places: Sequence[Expr]
+) -> tuple[dict[Var, Expr], list[Expr]]:
+    """What the axes of a block are where it reads the element at `places`, in terms of the block that makes it, and the
+    conditions under which there is such an iteration; those that are proved are left out."""
+    stmt: Block = block.stmt
+    values = by_places(edit, block, load, places)
+    axes: list[Var | None] = [None] * len(places)
     if values is None:
-        axes = axes_of_indices(edit, block, load.indices, f"read of `{buffer.name}`")
+        axes = axes_of_indices(edit, block, load.indices, f"read of `{load.buffer.name}`")
         values = {}
-        for var, index in zip(axes, made[0].indices, strict=True):
+        for var, index in zip(axes, places, strict=True):
             if var is not None:
                 values[var] = index if index.dtype is var.dtype else index.astype(var.dtype)
     known = edit.analyzer(producer, inside=True)
@@ -89,29 +124,10 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
                 (block, ""),
                 (axis, "this axis"),
             )
-    for var, index, other in zip(axes, made[0].indices, load.indices, strict=True):
+    for var, index, other in zip(axes, places, load.indices, strict=True):
         if var is None and type(other) is Const and not known.prove_equal(index, other):
             conditions.append(get_op("equal")(index, other))
-    check_makes_all(edit, block, producer, values)
-    value = made[0].value
-
-    def put(node: BufferLoad) -> Expr:
-        return distinct(value) if node.buffer is buffer else node
-
-    result = rewrite(substitute(store.value, values), {BufferLoad: put})
-    new: Stmt = BufferStore(
-        store.buffer, tuple(substitute(index, values) for index in store.indices), result, span=store.span
-    )
-    guard = conjunction(conditions)
-    if guard is not None:
-        new = If(guard, (new,), span=store.span)
-    body = rewrite(maker.body, {BufferStore: lambda node: new if node.buffer is buffer else node})
-    edit.replace(producer, inferred(maker.replace(body=body)))
-    remove(edit, edit.block(stmt.name))
-    home = allocation(edit, buffer)
-    assert home is not None
-    edit.replace(home)
-    allocate_before(edit, store.buffer, edit.block(maker.name))
+    return values, conditions
 
 
 def by_places(edit: Edit, block: Place, load: BufferLoad, places: Sequence[Expr]) -> dict[Var, Expr] | None:
