@@ -30,7 +30,7 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, const
 from tirscript.ir.stmt import BufferStore
 
-from ..primitive import BlockHandle
+from ..primitive import BlockHandle, LoopHandle
 from .contraction import Roles, nest_loop, result_of, roles_of
 from .nests import Dim, Nest, indices_of
 from .sharing import SECOND_CACHE
@@ -128,12 +128,8 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
     amx = not floats or work.facts.float_tiles == "amx"
     # without tiles as registers one tile of results takes half of the vector registers
     rows, columns = (2 * SIDE if amx and dim.extent > SIDE else SIDE for dim in (roles.rows, roles.columns))
-    pads = {id(roles.rows): rows, id(roles.columns): columns, id(roles.reduced[0]): depth}
-    by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
-    sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
-    sch.pad_einsum(name, [by_axis[axis.var] for axis in nest.block.axes])
     padded = not (roles.rows.divides(rows) and roles.columns.divides(columns))
-    plain = work.nest(name)
+    plain = _padded(work, nest, roles, rows, columns)
     tiled = roles_of(work, plain) if plain is not None else None
     if plain is None or tiled is None:
         return False
@@ -183,20 +179,35 @@ def _scheduled(work: Work, nest: Nest, reader: BlockHandle | None) -> bool:
         product, *others = beside
         _in_vectors(work, product)
         _tile_by_tile(work, others[0])
-    copies, made = [left, right, *partial], [name, *(block.name for block in least)]
     results = [result.name, *beside[2:]]
     work.attempt(_vectors, left, depth)
     work.attempt(in_turn, right, tiled)
     for one in results:
         work.attempt(_vectors, one, SIDE)
-    work.parallel([i_0] if by_rows else [*outer, j_0, i_0], float(nest.instances) / 16)
-    made += [*beside, *results, stored.name, *(copy.name for copy in copies)]
+    cost = float(nest.instances) / 16
+    work.parallel([i_0] if by_rows else [*outer, j_0, i_0], cost)
+    copies = [left.name, right.name, *(block.name for block in partial)]
+    made = [name, *(block.name for block in least), *beside, *results, stored.name, *copies]
     work.done |= {f"{one}{suffix}" for one in made for suffix in ("", "_o", "_init", "_update", "_update_o")}
+    _copied_by_threads(work, copies, i_0, cost)
+    return True
+
+
+def _padded(work: Work, nest: Nest, roles: Roles, rows: int, columns: int) -> Nest | None:
+    """The nest with its loops in the order of the axes, and whole tiles of so many rows and columns."""
+    pads = {id(roles.rows): rows, id(roles.columns): columns, id(roles.reduced[0]): _depth(roles)}
+    by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
+    work.sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
+    work.sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
+    return work.nest(nest.name)
+
+
+def _copied_by_threads(work: Work, copies: list[str], rows: LoopHandle, cost: float) -> None:
+    """Let threads share the copies that are made before the loop over the rows, not within it."""
     for copy in work.blocks():
         around = work.sch.get_loops(copy)
-        if copy.name.removesuffix("_o").removesuffix("_update") in {one.name for one in copies} and i_0 not in around:
-            work.parallel(around[:1], float(nest.instances / 16))
-    return True
+        if copy.name.removesuffix("_o").removesuffix("_update") in copies and rows not in around:
+            work.parallel(around[:1], cost)
 
 
 def _looked_at(work: Work, copy: BlockHandle, load: BufferLoad, roles: Roles, side: Dim, size: int) -> BlockHandle:
