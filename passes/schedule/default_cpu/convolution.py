@@ -78,9 +78,62 @@ def _with_or_without_reader(work: Work, nest: Nest, roles: Roles | None, way: Ca
     if roles is None:
         return False
     reader = only_reader(work, nest)
-    if reader is not None and work.attempt(way, nest, roles, reader):
+    readers = [reader, None] if reader is not None else [None]
+    if way is scheduled and any(work.attempt(_joined, nest, roles, reader) for reader in readers):
         return True
-    return work.attempt(way, nest, roles, None)
+    return any(work.attempt(way, nest, roles, reader) for reader in readers)
+
+
+def _joined(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> bool:
+    """The schedule of a convolution whose lines of pixels are too short for a tile: all pixels of an image are a line.
+
+    Line by line, all weights would be read again for each, and each vector of them for few products.
+    """
+    line, axes = _pixels_of_image(nest, roles), nest.block.axes
+    extent, first = math.prod(dim.extent for dim in line), line[0] if line else roles.pixels
+    if roles.conditions or len(line) < 2 or roles.pixels.extent >= PIXELS or extent < PIXELS:
+        return False
+    at = axes.index(first.axis)
+    if axes[at : at + len(line)] != tuple(dim.axis for dim in line):
+        return False
+    if reader is not None and not _in_order(work, nest, reader):
+        return False
+    sch, name = work.sch, nest.name
+    result = reader if reader is not None else sch.cache_write(name, 0, "global")
+    by_axis = [next(dim for dim in nest.dims if dim.axis is axis) for axis in axes]
+    sch.reorder(*[dim.loop for dim in by_axis])
+    places = contraction.join([nest.dim(index) for index in nest.store.indices], line)
+    sch.transform_block_layout(name, contraction.join(by_axis, line))
+    sch.transform_block_layout(result, places)
+    sch.transform_layout(name, ("write", 0), places)
+    made = work.nest(name, symbolic=not nest.known)
+    found = roles_of(work, made) if made is not None else None
+    if made is None or found is None or found.pixels.extent != extent:
+        return False
+    scheduled(work, made, found, reader, result=result)
+    return True
+
+
+def _pixels_of_image(nest: Nest, roles: Roles) -> tuple[Dim, ...]:
+    """The dimensions of an image around its pixels in a line, which are beside each other in the result."""
+    line: list[Dim] = []
+    for index in nest.store.indices:
+        dim = nest.dim(index)
+        if dim is not None and dim.known and not uses(roles.weights.indices, dim.var):
+            line.append(dim)
+        elif any(dim is roles.pixels for dim in line):
+            break
+        else:
+            line = []
+    return tuple(line)
+
+
+def _in_order(work: Work, nest: Nest, reader: BlockHandle) -> bool:
+    """Whether the axes of the block that reads the results are the dimensions of these, in their order."""
+    block = work.block(reader.name)
+    axes = tuple(axis.var for axis in block.axes)
+    loads = [node for node in walk(block.body) if type(node) is BufferLoad and node.buffer is nest.store.buffer]
+    return all(load.indices == axes for load in loads)
 
 
 def _rounded(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None) -> bool:

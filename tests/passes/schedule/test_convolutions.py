@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocBuffer, Const, For, Module, PrimFunc, walk
+from tirscript.ir import AllocBuffer, Block, Const, For, Module, PrimFunc, walk
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.graph import GRAPH_LOWERING
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
@@ -342,3 +342,79 @@ def main(X: T.Buffer(("n", 8, {size + 2}, {size + 2}), "float32"), W: T.Buffer((
         parallel = [node for node in walk(made.body) if type(node) is For and node.kind == "parallel"]
         symbolic = [node for node in parallel if type(node.stop) is not Const]
         assert (not symbolic) == inside and parallel
+
+
+def images(
+    batch: str, channels: int, filters: int, size: tuple[int, int], window: int, *, weights: np.ndarray, last: bool
+) -> PrimFunc:
+    """A convolution of a batch with constant weights, and what is left of its results above 0; `last`: channels and
+    filters are the last dimensions."""
+    high, wide = size
+    shapes = [[channels, high + window - 1, wide + window - 1], [filters, high, wide]]
+    given, made = [[*shape[1:], shape[0]] if last else shape for shape in shapes]
+    at = "vi, vy, vx, vf" if last else "vi, vf, vy, vx"
+    loops = f"{high}, {wide}, {filters}" if last else f"{filters}, {high}, {wide}"
+    names = "i, y, x, f" if last else "i, f, y, x"
+    image = "vi, vy + vu, vx + vv, vc" if last else "vi, vc, vy + vu, vx + vv"
+    shape = (window, window, channels, filters) if last else (filters, channels, window, window)
+    extent = batch.strip('"')
+    found = parse(
+        f"""
+@T.prim_func
+def main(X: T.Buffer(({batch}, {str(given)[1:-1]}), "float32"), Y: T.Buffer(({batch}, {str(made)[1:-1]}), "float32")):
+    W = T.allocate_const(w, "float32", {shape})
+    S = T.alloc_buffer(({extent}, {str(made)[1:-1]}), "float32")
+    for {names}, c, u, v in T.grid({extent}, {loops}, {channels}, {window}, {window}):
+        with T.block("S"):
+            {at}, vc, vu, vv = T.axis.remap("SSSSRRR", [{names}, c, u, v])
+            with T.init():
+                S[{at}] = 0.0
+            S[{at}] += X[{image}] * W[{"vu, vv, vc, vf" if last else "vf, vc, vu, vv"}]
+    for {names} in T.grid({extent}, {loops}):
+        with T.block("Y"):
+            {at} = T.axis.remap("SSSS", [{names}])
+            Y[{at}] = T.max(S[{at}], 0.0)
+""",
+        names={"w": weights.tolist()},
+    )
+    assert isinstance(found, PrimFunc)
+    return found
+
+
+def loops_around(func: PrimFunc, name: str) -> list[str]:
+    """The lengths of the loops around the block of a name that are not written out, outermost first."""
+    around = [
+        node
+        for node in walk(func.body)
+        if type(node) is For
+        and node.kind in ("serial", "parallel")
+        and any(type(inner) is Block and inner.name == name for inner in walk(node.body))
+    ]
+    return [loop.stop.script().strip() for loop in around]
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("batch", "size", "window"),
+    [('"n"', (2, 2), 3), ('"n"', (2, 2), 2), ('"n"', (3, 3), 2), ('"n"', (2, 3), 3), ("2", (3, 2), 3)],
+)
+def test_short_lines_of_pixels_are_one(batch: str, size: tuple[int, int], window: int, last: bool) -> None:
+    """All pixels of an image are in a tile then, and weights are read once for it."""
+    rng = np.random.default_rng(0)
+    channels, filters = 96, 32
+    around = [one + window - 1 for one in size]
+    image, result = ([*around, channels], [*size, filters]) if last else ([channels, *around], [filters, *size])
+    shape = (window, window, channels, filters) if last else (filters, channels, window, window)
+    func = images(batch, channels, filters, size, window, weights=whole(rng, *shape), last=last)
+    made = default_schedule(func, WIDE)
+    assert "transform_block_layout" in steps(made)
+    outside = loops_around(made.func, "S_update")
+    outside = outside[: outside.index(str(channels))]
+    assert not {"2", "3"} & set(outside) - {batch}
+    run, plain = (tirscript.build(one, pipeline=DEFAULT_LOWERING) for one in (made.func, func))
+    for count in (0, 1, 2, 3, 5, 7) if batch == '"n"' else (int(batch),):
+        X = whole(rng, count, *image)
+        found, expected = (np.full((count, *result), np.nan, "float32") for _ in range(2))
+        run(X, found)
+        plain(X, expected)
+        np.testing.assert_array_equal(found, expected)
