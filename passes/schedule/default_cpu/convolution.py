@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from tirscript.ir.expr import BufferLoad, Call, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
@@ -25,6 +25,7 @@ from tirscript.ir.rewrite import uses, walk
 from ..primitive import BlockHandle
 from . import contraction
 from .nests import Dim, Nest, factors, indices_of, is_plain, stride_of, term
+from .sharing import is_even
 from .tiles import LINE, TERMS
 from .work import ALONE, Work, only_reader
 
@@ -180,9 +181,13 @@ def scheduled(
     x_0, x_1 = sch.split(roles.pixels.loop, [None, roles.height])
     outer = [dim for dim in nest.spatial if dim is not roles.filters and dim is not roles.pixels]
     inner = [dim.loop for dim in nest.reduced]
-    # the first dimension is that of the images where there is one, or only the call knows how many
+    # the first dimension is that of the images where there is one, or only the call knows how many; threads are woken
+    # for each of these, and read all weights again
     one = [dim for dim in outer if not uses(roles.weights.indices, dim.var)]
     one = [dim for dim in one if dim.extent == 1 or (not dim.known and dim.var is nest.store.indices[0])]
+    each = math.prod(dim.extent for dim in nest.dims if dim.known)
+    if each >= ALONE and is_even(work, roles.filters.extent // width) and _are_small_images(nest, roles):
+        one = [dim for dim in one if dim.known]
     images = [dim.loop for dim in one]
     tiles = [f_0, *[dim.loop for dim in outer if dim not in one], x_0]
     sch.reorder(*images, *tiles, *inner, x_1, f_1)
@@ -204,7 +209,6 @@ def scheduled(
     work.contract(f"{nest.name}_update")
     if roles.height % (4 if reader is None else 8) == 0:
         work.attempt(_lines_of_pixels, result, roles.height)
-    each = math.prod(dim.extent for dim in nest.dims if dim.known)
     if nest.known or each < ALONE:
         work.parallel([*images, *tiles], nest.work)
     else:
@@ -213,6 +217,15 @@ def scheduled(
     work.parallel(sch.get_loops(packed)[:-1][:2], ACROSS_LINES * weights)
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", result.name, packed.name}
     work.tiled.add(nest.name)
+
+
+def _are_small_images(nest: Nest, roles: Roles) -> bool:
+    """Whether an image is smaller than a panel of weights, so that to read all images for each panel costs less than to
+    read all weights for each image."""
+    image = next(load for load in factors(term(nest.value)[0]) or () if load is not roles.weights)
+    sizes = [int(size.value) for size in image.buffer.shape if type(size) is Const]
+    panel = roles.lanes * roles.vectors * math.prod(dim.extent for dim in nest.reduced)
+    return len(sizes) + 1 == image.buffer.ndim and math.prod(sizes) <= panel
 
 
 def _lines_of_filters(work: Work, packed: BlockHandle, at: int, roles: Roles) -> None:

@@ -40,7 +40,12 @@ def for_one(loops: list[LoopHandle], work: Work, alone: bool) -> list[LoopHandle
 
 def for_all_threads(work: Work, roles: Roles, panels: int) -> bool:
     """Whether so many panels give all threads as much to do."""
-    return panels >= 8 * work.facts.threads or panels % work.facts.threads == 0 or not roles.columns.known
+    return is_even(work, panels) or not roles.columns.known
+
+
+def is_even(work: Work, parts: int) -> bool:
+    """Whether threads that share so many equal parts have about as much to do."""
+    return parts >= 8 * work.facts.threads or parts % work.facts.threads == 0
 
 
 def row_groups(work: Work, nest: Nest, roles: Roles, panels: int, tiles: int | None) -> int:
@@ -93,6 +98,7 @@ __all__ = [
     "depth_of",
     "for_all_threads",
     "for_one",
+    "is_even",
     "is_lower",
     "is_worth_threads",
     "row_groups",

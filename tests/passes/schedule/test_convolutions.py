@@ -418,3 +418,32 @@ def test_short_lines_of_pixels_are_one(batch: str, size: tuple[int, int], window
         run(X, found)
         plain(X, expected)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "threads", "again"),
+    [
+        (64, 128, 7, 2, True),
+        (64, 128, 7, 1, True),
+        (64, 128, 7, 3, False),  # so that threads share each image
+        (8, 64, 32, 2, False),  # an image is more than the weights
+        (16, 64, 3, 1, False),  # weights that stay near
+    ],
+)
+def test_small_images_are_read_again_rather_than_many_weights(
+    channels: int, filters: int, size: int, threads: int, again: bool
+) -> None:
+    """A batch of unknown length runs for each panel of weights then."""
+    rng = np.random.default_rng(0)
+    weights = whole(rng, filters, channels, 3, 3)
+    func = images('"n"', channels, filters, (size, size), 3, weights=weights, last=False)
+    made = default_schedule(func, CpuFacts(vector_bits=512, threads=threads)).func
+    around = loops_around(made, "S_update")
+    assert (around.index("n") > 0) == again
+    run, plain = (tirscript.build(one, pipeline=DEFAULT_LOWERING) for one in (made, func))
+    for count in (0, 1, 2, 5):
+        X = whole(rng, count, channels, size + 2, size + 2)
+        found, expected = (np.full((count, filters, size, size), np.nan, "float32") for _ in range(2))
+        run(X, found)
+        plain(X, expected)
+        np.testing.assert_array_equal(found, expected)
