@@ -71,6 +71,7 @@ SYMBOLIC: tuple[Callable[[Work, Nest], object], ...] = (
     periods,
     byte_lanes,
     words,
+    filters_along,
     contraction,
     placed,
     pointwise,

@@ -447,3 +447,11 @@ def test_small_images_are_read_again_rather_than_many_weights(
         run(X, found)
         plain(X, expected)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_filters_go_along_vectors_in_a_batch_of_unknown_length() -> None:
+    """As they do where the length is known: the lines of few pixels would fill vectors badly."""
+    rng = np.random.default_rng(0)
+    func = images('"n"', 96, 64, (7, 7), 1, weights=whole(rng, 64, 96, 1, 1), last=False)
+    assert "n" == loops_around(default_schedule(func, WIDE).func, "S_update")[0]
+    assert "transform_block_layout" not in steps(default_schedule(func, WIDE))
