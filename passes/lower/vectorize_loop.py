@@ -46,7 +46,9 @@ def vectorize_loop(func: PrimFunc, *, lanes: int = 64, checked: bool = False) ->
             return node
         if type(node) is For:
             if node.kind == "vectorized":
-                return _vectorize(node, around, roots, lanes, checked, lambda inner: visit(inner, (*around, node)))
+                return _vectorize(
+                    node, around, func, roots, lanes, checked, lambda inner: visit(inner, (*around, node))
+                )
             around = (*around, node)
         return map_except_buffers(node, lambda child: visit(child, around))
 
@@ -74,6 +76,7 @@ class _Refuse(Exception):
 def _vectorize(
     loop: For,
     around: tuple[For, ...],
+    func: PrimFunc,
     roots: dict[Buffer, Buffer | None],
     most: int,
     checked: bool,
@@ -84,8 +87,9 @@ def _vectorize(
         return ()
     if extent is not None and extent > 1 and most > 1:
         try:
-            _check_lanes(loop, around, roots)
-            return keep_comments(loop, _pieces(loop, around, extent, _width(extent, most), checked))
+            made = _pieces(loop, around, extent, _width(extent, most), checked)
+            if _in_stretches(loop, around, roots) or _is_proved(loop, around, func):
+                return keep_comments(loop, made)
         except _Refuse:
             pass
     serial = loop.replace(kind="serial")
@@ -130,8 +134,8 @@ def _width(extent: int, most: int) -> int:
     return next((width for width in range(whole, EIGHT, -EIGHT) if extent % width == 0), most)
 
 
-def _check_lanes(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None]) -> None:
-    """Refuse unless no lane touches an element that another lane writes."""
+def _in_stretches(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None]) -> bool:
+    """Whether bounds of indices say that no lane touches an element that another lane writes."""
     seen = Accesses(loop.body, known=constant_ranges((*around, loop)))
     private = {stmt.buffer for stmt in walk(loop.body) if type(stmt) is ScalarDecl}
     inner = frozenset(node for node in definitions(loop.body) if type(node) is Var)
@@ -139,17 +143,26 @@ def _check_lanes(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer 
     written = {roots.get(access.buffer, access.buffer) for access in found if access.write}
     touched = {roots.get(access.buffer, access.buffer) for access in found}
     if None in touched and written:
-        raise _Refuse
+        return False
     for root in written:
         mine = [access for access in found if roots.get(access.buffer, access.buffer) is root]
         if len({access.buffer for access in mine}) != 1:
-            raise _Refuse
+            return False
         areas = [box(access, seen, inner) for access in mine]
         known = [area for area in areas if area is not None]
         if len(known) != len(areas) or not any(
             _apart([area[dim] for area in known], loop) for dim in range(len(known[0]))
         ):
-            raise _Refuse
+            return False
+    return True
+
+
+def _is_proved(loop: For, around: tuple[For, ...], func: PrimFunc) -> bool:
+    """Whether no lane touches an element that another lane writes, by all that is known: each lane may read the plane
+    `t % 2` and write the plane `(t + 1) % 2`."""
+    from tirscript.ir.arith.presburger import Dependences, is_parallel
+
+    return is_parallel(Dependences((loop,), constant_ranges(around), within=func), loop)
 
 
 def _apart(extents: list[Extent], loop: For) -> bool:

@@ -277,6 +277,35 @@ def test_stretches_that_do_not_meet_are_vectors() -> None:
     assert lanes(func) == {4}
 
 
+@pytest.mark.parametrize(
+    "store, vectors",
+    [
+        ("U[(t + 1) % 2 * 40 + i + 1] = U[t % 2 * 40 + i] + U[t % 2 * 40 + i + 2]", True),  # the other plane
+        ("U[(t + 2) % 2 * 40 + i + 1] = U[t % 2 * 40 + i] + U[t % 2 * 40 + i + 2]", False),  # the same one
+        ("U[2 * i] = U[2 * i + 1] + U[2 * i + 3]", True),
+        ("U[2 * i] = U[2 * i + 1] + U[2 * i + 2]", False),
+        ("V[i + 1] = U[t % 2 * 40 + i] + U[t % 2 * 40 + i + 2]", True),
+        ("W[40 * ((t + 1) % 2) + i] = U[t % 2 * 40 + i + 1]", True),  # of the same memory
+        ("W[40 * (t % 2) + i] = U[t % 2 * 40 + i + 1]", False),
+    ],
+)
+def test_what_is_proved_not_to_meet_is_vectors(store: str, vectors: bool) -> None:
+    func = program(
+        'def f(U: T.Buffer((80,), "float32"), V: T.Buffer((80,), "float32"), steps: T.int32):\n'
+        '    W = T.decl_buffer((80,), "float32", data=U.data)\n'
+        f"    for t in range(steps):\n        for i in T.vectorized(37):\n            {store}"
+    )
+    made = vectorize_loop(func)
+    assert lanes(made) == ({37} if vectors else set())
+    rng = np.random.default_rng(5)
+    given = rng.standard_normal((2, 80)).astype("float32")
+    want, *outs = [given.copy() for _ in range(3)]
+    tirscript.interpret(func, *want, 5)
+    tirscript.interpret(made, *outs[0], 5)
+    tirscript.build(func)(*outs[1], 5)
+    assert (outs[0] == want).all() and (outs[1] == want).all()
+
+
 def test_a_vector_loop_inside_of_a_serial_one_that_stays() -> None:
     func = vectorize_loop(
         program(
