@@ -16,7 +16,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import recursion_room
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import Block
+from tirscript.ir.stmt import Block, For
 
 from ...plain_loops.blocks_from_loops import regular_loops, with_blocks
 from ...statements import sizes_of
@@ -65,10 +65,10 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
 def _with_vectors(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """A function whose loops are serial with schedules of its blocks, and vectors of loops around others."""
     schedule = _scheduled(func, facts)
-    if _steps(schedule) <= {"fuse", "parallel", "decompose_reduction"}:
+    if _steps(schedule) <= {"fuse", "parallel", "decompose_reduction", "unroll"}:
         # no more than threads: loops around vectors have these, too
         made = outer_vectors(func, facts, _with_vectors)
-        if not _changes(schedule) or has_vectors(made.body):
+        if not _changes(schedule) or (has_vectors(made.body) and _has_threads(made) >= _has_threads(schedule.sch.func)):
             return made
     made = outer_vectors(_for_lengths(func, facts, schedule), facts, _with_vectors)
     few = with_few_rows(schedule.given, schedule.few)
@@ -94,6 +94,10 @@ def _for_lengths(func: PrimFunc, facts: CpuFacts, made: Work) -> PrimFunc:
     with recursion_room():
         conditions = [get_op("less")(extent, const(least, extent.dtype)) for extent, least in lines.items()]
         return beside(short, conditions, long, "_short")
+
+
+def _has_threads(func: PrimFunc) -> bool:
+    return any(type(node) is For and node.kind == "parallel" for node in walk(func.body))
 
 
 def _steps(made: Work) -> set[str]:

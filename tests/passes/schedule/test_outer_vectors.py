@@ -10,8 +10,9 @@ import pytest
 import tirscript
 from tirscript.ir import BufferStore, For, PrimFunc, structural_equal, walk
 from tirscript.ir.verify import verify
+from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled
-from tirscript.passes.schedule.default_cpu.outer_vectors import outer_vectors
+from tirscript.passes.schedule.default_cpu.outer_vectors import has_vectors, outer_vectors
 from tirscript.script import parse
 from tirscript.testing import assert_same_result, copies
 
@@ -263,3 +264,31 @@ def main(A: T.Buffer((8, 256), "uint8"), B: T.Buffer((8, 256), "uint8")):
     made = scheduled(func, CpuFacts(vector_bits=512))
     assert "uint8x" not in made.script()
     assert_same_result(func, made)
+
+
+BAND = """
+@T.prim_func
+def main(A: T.Buffer((n, 7), "float32"), x: T.Buffer((n,), "float32"), y: T.Buffer((n,), "float32")):
+    for i in range(n):
+        s: T.float32 = 0.0
+        for d in range(7):
+            if i + d >= 3 and i + d - 3 < n:
+                s += A[i, d] * x[i + d - 3]
+        y[i] = s
+"""
+
+
+@pytest.mark.parametrize("size", ["20011", '"n"'])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_that_are_only_written_out_leave_rows_to_vectors_but_keep_their_threads(size: str, threads: int) -> None:
+    text = BAND.replace("((n, 7)", f"(({size}, 7)").replace("((n,)", f"(({size},)")
+    band = parse(text if size == '"n"' else text.replace("< n", f"< {size}").replace("range(n)", f"range({size})"))
+    made = scheduled(band, CpuFacts(512, threads))
+    loops = [node for node in walk(made.body) if type(node) is For]
+    assert any(loop.kind == "parallel" for loop in loops) is (threads > 1)
+    assert has_vectors(made.body) or size == '"n"'
+    rng = np.random.default_rng(0)
+    a, x, y = rng.random((20011, 7), "float32"), rng.random(20011, "float32"), np.zeros(20011, "float32")
+    wide = np.pad(x, 3)
+    tirscript.build(made, pipeline=DEFAULT_LOWERING)(a, x, y)
+    np.testing.assert_allclose(y, sum(a[:, d] * wide[d : d + 20011] for d in range(7)), rtol=1e-5)
