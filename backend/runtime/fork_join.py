@@ -95,9 +95,9 @@ entry:
   %some = icmp ne i32 %allowed, 0
   br label %look
 look:
-  %round = phi i32 [0, %entry], [%next, %pause], [0, %again]
-  %bound = phi i32 [%turn.first, %entry], [%bound, %pause], [%eighth, %again]
-  %times = phi i32 [1, %entry], [%times, %pause], [%times.next, %again]
+  %round = phi i32 [0, %entry], [%next, %pause], [0, %out]
+  %bound = phi i32 [%turn.first, %entry], [%bound, %pause], [%eighth, %out]
+  %times = phi i32 [1, %entry], [%times, %pause], [%times.next, %out]
   %now = load atomic i32, ptr %word acquire, align 4
   %same = icmp eq i32 %now, %seen
   %next = add i32 %round, 1
@@ -118,9 +118,7 @@ out:
   %worth = and i1 %taken, %early
   %either = or i1 %worth, %usually
   %longer = and i1 %either, %some
-  br i1 %longer, label %again, label %done
-again:
-  br label %look
+  br i1 %longer, label %look, label %done
 done:
   %half = lshr i32 %usual, 1
   %double.most = shl i32 %most, 1
@@ -158,7 +156,7 @@ sleep:
   br label %run
 run:
   %word = load atomic i32, ptr %box acquire, align 4
-  %first = call i32 @take(ptr %box, i32 %word)
+  %first = call i32 @take(ptr %box, i32 %word, i1 true)
   %late = icmp eq i32 %first, -1
   br i1 %late, label %missed, label %begin
 missed:
@@ -181,7 +179,7 @@ piece:
   %on = and i1 %good, %several
   br i1 %on, label %next, label %finish
 next:
-  %more = call i32 @take(ptr %box, i32 %word)
+  %more = call i32 @take(ptr %box, i32 %word, i1 true)
   %none = icmp eq i32 %more, -1
   br i1 %none, label %others, label %piece
 others:
@@ -385,7 +383,7 @@ own:
   store i32 0, ptr %own.status, align 4
   br label %begin.own
 begin.own:
-  %index = call i32 @take(ptr @boxes, i32 %job)
+  %index = call i32 @take(ptr @boxes, i32 %job, i1 true)
   %own.none = icmp eq i32 %index, -1
   br i1 %own.none, label %joining, label %piece.own
 piece.own:
@@ -401,7 +399,7 @@ join:
   %awaited.progress = getelementptr inbounds %box, ptr %awaited, i64 0, i32 4
   br label %rescue
 rescue:
-  %back = call i32 @take_back(ptr %awaited, i32 %job)
+  %back = call i32 @take(ptr %awaited, i32 %job, i1 false)
   %nothing = icmp eq i32 %back, -1
   br i1 %nothing, label %exhausted, label %piece.other
 piece.other:

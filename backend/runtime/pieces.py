@@ -9,9 +9,9 @@ A job is over when no part has a piece left and every worker that has begun is d
 the number of another job there, or no piece, and touches nothing else: the box may already be that of the next job. Who
 has begun may read the boxes of others that have been given the same job, since these stay as they are until it is done.
 
-`take` is for the owner, `take_back` for others, `run` runs a piece, `help` takes from all others, `collect` finds out
-what failed first. A piece that fails ends what its thread does, but for the caller's, which has to see that all pieces
-have been taken; it passes over those above the first one that failed, and may so fail again, at one below.
+`take` takes a piece, `run` runs it, `help` takes from all others, `collect` finds out what failed first. A piece that
+fails ends what its thread does, but for the caller's, which has to see that all pieces have been taken; it passes over
+those above the first one that failed, and may so fail again, at one below.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _PIECES = """
 @sharing = internal global i32 0, align 4
 @spare = internal global [{error} x i8] zeroinitializer, align 128
 
-; the next piece of a box's part, for its owner; -1 where none is left, or the job is another
-define internal i32 @take(ptr %box, i32 %job) nounwind {{
+; a piece of a box's part, the next one for its `owner` and the last one for others; -1 where none is left, or the job
+; is another
+define internal i32 @take(ptr %box, i32 %job, i1 %owner) nounwind {{
 entry:
   %progress = getelementptr inbounds %box, ptr %box, i64 0, i32 4
   %first = load atomic i64, ptr %progress acquire, align 8
@@ -34,7 +35,9 @@ look:
   br i1 %there, label %exchange, label %none
 exchange:
   %begun = or i64 %now, 4294967296
-  %rest = add i64 %begun, 65536
+  %further = add i64 %begun, 65536
+  %fewer = sub i64 %now, 1
+  %rest = select i1 %owner, i64 %further, i64 %fewer
   %pair = cmpxchg ptr %progress, i64 %now, i64 %rest acq_rel acquire, align 8
   %other = extractvalue {{ i64, i1 }} %pair, 0
   %mine = extractvalue {{ i64, i1 }} %pair, 1
@@ -42,32 +45,8 @@ exchange:
 taken:
   call void @count(ptr %box)
   %next = lshr i64 %now, 16
-  %narrow = trunc i64 %next to i32
-  %index = and i32 %narrow, 65535
-  ret i32 %index
-none:
-  ret i32 -1
-}}
-
-; the last piece of a box's part, for others
-define internal i32 @take_back(ptr %box, i32 %job) nounwind {{
-entry:
-  %progress = getelementptr inbounds %box, ptr %box, i64 0, i32 4
-  %first = load atomic i64, ptr %progress acquire, align 8
-  br label %look
-look:
-  %now = phi i64 [%first, %entry], [%other, %exchange]
-  %there = call i1 @has_piece(i64 %now, i32 %job)
-  br i1 %there, label %exchange, label %none
-exchange:
-  %rest = sub i64 %now, 1
-  %pair = cmpxchg ptr %progress, i64 %now, i64 %rest acq_rel acquire, align 8
-  %other = extractvalue {{ i64, i1 }} %pair, 0
-  %mine = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %mine, label %taken, label %look
-taken:
-  call void @count(ptr %box)
-  %narrow = trunc i64 %rest to i32
+  %which = select i1 %owner, i64 %next, i64 %fewer
+  %narrow = trunc i64 %which to i32
   %index = and i32 %narrow, 65535
   ret i32 %index
 none:
@@ -191,7 +170,7 @@ look:
   %same = icmp eq i32 %given, %job
   br i1 %same, label %take, label %following
 take:
-  %index = call i32 @take_back(ptr %box, i32 %job)
+  %index = call i32 @take(ptr %box, i32 %job, i1 false)
   %found = icmp ne i32 %index, -1
   br i1 %found, label %piece, label %following
 piece:
