@@ -45,12 +45,14 @@ class _Axis(Struct, frozen=True):
 
     def seen(self) -> tuple[int, int]:
         """The first and the last place of the window that are on an element of the data for some of the result."""
-        places = [
-            at
-            for at in range(self.window)
-            if any(0 <= one * self.stride + at * self.dilation - self.before < self.size for one in range(self.length))
-        ]
+        places = [at for at in range(self.window) if self.sees(at)]
         return (places[0], places[-1]) if places else (0, self.window - 1)
+
+    def sees(self, at: int) -> bool:
+        """Whether a place of the window is on an element of the data for some of the result."""
+        shift = at * self.dilation - self.before
+        first = max(0, -(shift // self.stride))  # of the result that is not in the border before
+        return first < self.length and first * self.stride + shift < self.size
 
     def trimmed(self) -> tuple[int, _Axis]:
         """Where the window begins that is enough, and the convolution with it."""

@@ -138,3 +138,9 @@ def test_weights_whose_elements_are_not_at_hand_stay() -> None:
     missing = GraphConst(ConstantTensor(f"sha256:{1:064x}", (4, 3, 3, 3), "float32"))
     without: Module = rewrite(module, {GraphConst: lambda one: missing})
     assert trim_windows(without) is without
+
+
+def test_a_border_may_be_wider_than_anything_that_could_be_computed() -> None:
+    """Its places are not looked at one by one; all of the window is seen from some place in it."""
+    module = layer((1, 3, 1), given(4, 3, 3), padding=[10**12, 10**12])
+    assert window_of(trim_windows(module)) == (3,)
