@@ -79,16 +79,15 @@ _RULES: dict[type, Any] = {
 
 
 def _conflict(loop: For, func: PrimFunc, inside: set[Var | Buffer]) -> bool:
-    from tirscript.ir.arith.presburger import Dependences, may_parallel
+    from tirscript.ir.arith.presburger import Dependences, carried
 
-    verdict = may_parallel(Dependences((loop,), within=func), loop)
-    if verdict.legal is not None:
-        return not verdict.legal
     read: set[Var] = set()
     for node in walk(loop.body):
         if type(node) is Bind and _is_read(node.value, read):
             read.add(node.var)
-    for one in verdict.violations:
+    for one in carried(Dependences((loop,), within=func), loop, perhaps=False):
+        if one.exact:
+            return True
         node = one.source.node
         if node is one.sink.node and type(node) is BufferStore and node.buffer not in inside:
             if one.reduction and any(_is_read(index, read) for index in node.indices):

@@ -9,6 +9,7 @@ from .index_maps import Collision, MappedDomain
 from .legality import (
     Uncovered,
     Verdict,
+    carried,
     dead_stores,
     fills_first,
     is_parallel,
@@ -33,6 +34,7 @@ __all__ = [
     "MappedDomain",
     "Uncovered",
     "Unknown",
+    "carried",
     "Verdict",
     "counterexample",
     "cut_of",

@@ -124,18 +124,21 @@ class Dependences:
         """All dependences of the program."""
         return list(self.among(self.steps))
 
-    def among(self, steps: Iterable[Step], level: int | None = -1, *, reductions: bool = True) -> Iterator[Dependence]:
+    def among(
+        self, steps: Iterable[Step], level: int | None = -1, *, reductions: bool = True, perhaps: bool = True
+    ) -> Iterator[Dependence]:
         """The dependences between steps; those at one level where it is given (None: within one iteration).
 
-        Without `reductions` those are left out that are only between the updates of one reduction.
+        Without `reductions` those are left out that are only between the updates of one reduction, without `perhaps`
+        those of two statements that are seen at once not to be certain.
         """
         ordered = sorted(steps, key=lambda step: step.number)
         for step in ordered:
             yield from self.between(step, step, level, reductions=reductions)
         for a, b in self.meeting(ordered):
-            yield from self.between(a, b, level)
+            yield from self.between(a, b, level, perhaps=perhaps)
             if level is not None:
-                yield from self.between(b, a, level)
+                yield from self.between(b, a, level, perhaps=perhaps)
 
     def meeting(self, steps: list[Step]) -> Iterator[tuple[Step, Step]]:
         """The pairs of different steps that touch overlapping memory, at least one of them writing."""
@@ -208,10 +211,13 @@ class Dependences:
                 if (one.write or other.write) and overlap(one.root, other.root, anywhere):
                     yield i, j
 
-    def between(self, a: Step, b: Step, level: int | None = -1, *, reductions: bool = True) -> Iterator[Dependence]:
+    def between(
+        self, a: Step, b: Step, level: int | None = -1, *, reductions: bool = True, perhaps: bool = True
+    ) -> Iterator[Dependence]:
         """The dependences of `b` on `a`; those at one level where it is given (None: within one iteration).
 
-        Without `reductions` those are left out that are only between the updates of one reduction.
+        Without `reductions` those are left out that are only between the updates of one reduction, without `perhaps`
+        those of two statements that are seen at once not to be certain.
         """
         relations = self.relations
         shared = relations.common(a, b)
@@ -225,6 +231,8 @@ class Dependences:
         for i, j in self._conflicts(a, b):
             root = a.accesses[i].root
             if not reductions and _reduces(a, i, b, j):
+                continue
+            if not perhaps and a.node is not b.node and form_between(a.accesses[i], b.accesses[j]) != "place":
                 continue
             asked = levels
             if root is b.accesses[j].root:

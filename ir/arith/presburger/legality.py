@@ -64,22 +64,25 @@ def may_parallel(deps: Dependences, loop: For | LaunchThread, *, reductions: boo
 
     With `reductions`, the updates of one reduction do not stand against it: the caller combines partial results.
     """
-    return _verdict(_carried(deps, loop, reductions))
+    return _verdict(carried(deps, loop, reductions=not reductions))
 
 
 def is_parallel(deps: Dependences, loop: For | LaunchThread) -> bool:
     """Whether `may_parallel` proves it; asks no further than to the first dependence."""
-    return not any(True for _ in _carried(deps, loop, False))
+    return not any(True for _ in carried(deps, loop))
 
 
-def _carried(deps: Dependences, loop: For | LaunchThread, reductions: bool) -> Iterator[Dependence]:
-    """The dependences between the iterations of a loop; with `reductions`, not those of the updates of one."""
+def carried(
+    deps: Dependences, loop: For | LaunchThread, *, reductions: bool = True, perhaps: bool = True
+) -> Iterator[Dependence]:
+    """The dependences between the iterations of a loop, found as they are asked for; without `reductions` or `perhaps`
+    fewer, as `Dependences.among` says."""
     steps = _inside(deps, loop)
     if not steps:
         return
     level = _level(steps[0], loop)
     if len(steps) < TOGETHER or not deps.apart(steps, level):
-        yield from deps.among(steps, level, reductions=not reductions)
+        yield from deps.among(steps, level, reductions=reductions, perhaps=perhaps)
 
 
 def may_permute(deps: Dependences, loops: Sequence[For], order: Sequence[For], *, reductions: bool = False) -> Verdict:

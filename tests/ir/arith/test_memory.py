@@ -10,6 +10,7 @@ from tirscript.ir import Attrs, For, PrimFunc, walk
 from tirscript.ir.arith.presburger import (
     Dependences,
     Verdict,
+    carried,
     dead_stores,
     dependences,
     is_parallel,
@@ -41,6 +42,8 @@ def parallel(body: str, params: str = PARAMS, at: int = 0) -> Verdict:
     func = func_of(body, params)
     found = may_parallel(Dependences(func), loops(func)[at])
     assert is_parallel(Dependences(func), loops(func)[at]) is (found.legal is True)
+    certain = [str(one) for one in carried(Dependences(func), loops(func)[at], perhaps=False) if one.exact]
+    assert sorted(certain) == sorted(str(one) for one in found.violations if one.exact)
     return found
 
 
@@ -452,6 +455,27 @@ for i in range(4):
     assert list(deps.among(local, 0)) == [] and asked == [], "which needs no relation"
     assert may_parallel(deps, outer).legal is True and may_parallel(deps, inner).legal is False
     assert {one.level for one in deps.all() if one.name == "L"} == {None, 1}
+
+
+def test_what_is_certain_is_asked_of_no_accesses_whose_place_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = func_of(
+        "for i in range(4):\n    A[i, 0] = B[i, 0]\n    A[i, 1] = B[i, 1]\n    T.evaluate(T.call_extern('int32', 'f', A.data))"
+    )
+    asked: list[Step] = []
+    pairs = Dependences.pairs
+
+    def seen(self: Dependences, a: Step, i: int, b: Step, j: int) -> Any:
+        asked.append(a)
+        return pairs(self, a, i, b, j)
+
+    monkeypatch.setattr(Dependences, "pairs", seen)
+    (loop,) = loops(func)
+    found = list(carried(Dependences(func), loop))
+    assert any(one.source.node is not one.sink.node for one in found) and len(asked) > 1
+    asked.clear()
+    own = list(carried(Dependences(func), loop, perhaps=False))
+    assert own and all(one.source.node is one.sink.node for one in own), "of a statement with itself, they are told"
+    assert len(asked) == len(own) < len(found)
 
 
 def test_symbols_beyond_the_range_of_int64() -> None:
