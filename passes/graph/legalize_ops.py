@@ -25,6 +25,7 @@ from tirscript.ir.graph import (
     GraphBind,
     GraphExpr,
     GraphFunc,
+    GraphType,
     GraphVar,
     OpCall,
     ShapeExpr,
@@ -32,12 +33,13 @@ from tirscript.ir.graph import (
     TupleItem,
     TupleType,
 )
+from tirscript.ir.graph_op import Legalized
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import rewrite
+from tirscript.ir.rewrite import rewrite, substitute, walk
 
 from ..names import Names
 from ..pipeline import module_pass
@@ -76,6 +78,8 @@ class _Maker:
         self.names = Names(function.name for function in module.functions)
         self.made: list[PrimFunc] = []
         self.known: dict[int, list[PrimFunc]] = {}
+        self.calls: dict[Any, tuple[Legalized, PrimFunc] | None] = {}
+        self.stands: dict[tuple[int, GraphType], GraphVar] = {}
 
     def legalized(self, call: OpCall) -> GraphExpr:
         """The call as a call of a tensor function, or as it is."""
@@ -83,17 +87,29 @@ class _Maker:
         if op.legalize is None or op.name in self.skip or (self.only is not None and op.name not in self.only):
             return call
         types = tuple(type_of(arg, self.module) for arg in call.args)
-        found = op.legalize(call, types, op.name.rpartition(".")[2])
-        if found is None:
+        variables = dict.fromkeys(node for node in walk(call.args) if type(node) is GraphVar)
+        stands = {var: self.stand(at, var.type) for at, var in enumerate(variables)}
+        general = substitute(call, stands)
+        if (general, types) not in self.calls:
+            kernel = op.legalize(general, types, op.name.rpartition(".")[2])
+            self.calls[general, types] = None if kernel is None else (kernel, self.shared(kernel.func))
+        known = self.calls[general, types]
+        if known is None:
             return call
-        function = self.shared(found.func)
-        args: list[GraphExpr] = [FunctionRef(function.name), TupleExpr(found.args)]
+        found, function = known
+        passed = substitute(found.args, {stand: var for var, stand in stands.items()})
+        args: list[GraphExpr] = [FunctionRef(function.name), TupleExpr(passed)]
         if found.symbols:
             args.append(ShapeExpr(tuple(map(dims.dim, found.symbols))))
         made = OpCall(CALL_TIR, tuple(args), types=found.results, span=call.span)
         result = op.infer(call, types)
         # the result of `call_tir` with one type is a tensor, not a tuple
         return TupleExpr((made,), span=call.span) if type(result) is TupleType and len(result.fields) == 1 else made
+
+    def stand(self, at: int, kind: GraphType) -> GraphVar:
+        """What stands for the variable that is the first, second and so on of a call, so that calls which differ in
+        their variables alone are one."""
+        return self.stands.setdefault((at, kind), GraphVar(f"arg{at}", kind))
 
     def bound(self, stmt: GraphBind) -> Any:
         """A statement, before which the fields of a tuple that its kernel takes one by one have names of their own."""
