@@ -46,6 +46,11 @@ class Buffer(Binder, frozen=True, eq=False):
         return len(self.shape)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the elements lie one after the other from the beginning of ordinary memory."""
+        return self.strides is None and self.elem_offset is None and self.scope == "global"
+
+    @property
     def data(self) -> BufferData:
         """The address of the first element."""
         return BufferData(self)

@@ -13,6 +13,7 @@ from .stmt import (
     Break,
     BufferStore,
     Continue,
+    Evaluate,
     For,
     LaunchThread,
     Stmt,
@@ -68,6 +69,11 @@ def has_effect(expr: Node) -> bool:
 
 
 _WRITES = frozenset(("write", "opaque"))
+
+
+def is_prefetch(stmt: Node) -> bool:
+    """Whether a statement does nothing but ask for memory that is read later."""
+    return type(stmt) is Evaluate and type(stmt.value) is Call and stmt.value.op is OPS["prefetch"]
 
 
 def out_of_bounds(root: Node | tuple[Node, ...]) -> bool:

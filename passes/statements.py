@@ -11,7 +11,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.stmt import BufferStore, DeclBuffer, MatchBuffer, Stmt
 
 
 def conjunction(conditions: Iterable[Expr]) -> Expr | None:
@@ -54,6 +54,16 @@ def equal(a: Expr, b: Expr) -> Expr:
 def same_indices(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     """Whether expressions are the same one by one, as they are written: two accesses are of the same element."""
     return len(a) == len(b) and all(structural_equal(one, other, map_free_vars=False) for one, other in zip(a, b))
+
+
+def is_element(expr: Expr, store: BufferStore) -> bool:
+    """Whether an expression is the element that a store writes, as it was before."""
+    return (
+        type(expr) is BufferLoad
+        and expr.buffer is store.buffer
+        and expr.predicate is None
+        and same_indices(expr.indices, store.indices)
+    )
 
 
 def same_size(a: Expr, b: Expr) -> bool:
@@ -103,6 +113,7 @@ __all__ = [
     "conjunction",
     "equal",
     "has_effect",
+    "is_element",
     "is_one",
     "is_zero",
     "keep_comments",

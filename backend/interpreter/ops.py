@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from tirscript.ir import Call, Const, DiagnosticError, DType, Expr, Span, Var, error, walk
+from tirscript.ir.arith.folding import truncdiv
 from tirscript.ir.op import OPS, Op
 
 from ..runtime.arrays import numpy_dtype
@@ -92,12 +93,6 @@ def _float(function: Fn) -> Maker:
 
 def _ints(make: Callable[[DType], Fn]) -> Maker:
     return lambda args, result: make(args[0])
-
-
-def truncdiv(a: int, b: int) -> int:
-    """The quotient rounded toward zero."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _shift_left(kind: DType) -> Fn:

@@ -22,7 +22,8 @@ _HEX = [f"\\{byte:02X}" for byte in range(256)]
 
 def define(g: Codegen, stmt: AllocateConst) -> None:
     """The buffer is at the global of its digest from here on."""
-    from tirscript.passes.constants.placement import ALIGN, place_of
+    from tirscript.passes.arenas import ALIGN
+    from tirscript.passes.constants.placement import place_of
 
     data, buffer = stmt.data, stmt.buffer
     array = data.array

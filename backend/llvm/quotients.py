@@ -20,10 +20,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tirscript.ir.dtype import DType
+from tirscript.ir.effects import is_prefetch
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
-from tirscript.ir.stmt import Bind, BufferStore, Evaluate, For, Stmt
+from tirscript.ir.stmt import Bind, BufferStore, For, Stmt
 from tirscript.passes.reciprocals import FEWEST, REGISTER, USUAL, has_reciprocal, others_beside
 
 from .builder import FunctionText
@@ -73,7 +74,7 @@ def _steady(g: Codegen, stmt: For) -> tuple[tuple[Expr, Expr], ...]:
     and the number in all of its lanes."""
     if g.flags or not g.b.host.fuses or g.b.host.register_bits < REGISTER or stmt.step is not None:
         return ()
-    body = tuple([inner for inner in stmt.body if not _prefetches(inner)])
+    body = tuple([inner for inner in stmt.body if not is_prefetch(inner)])
     if not all(type(inner) is BufferStore or type(inner) is Bind for inner in body):
         return ()
     floats = [node for node in walk(body) if type(node) is Call and node.dtype.is_float]
@@ -82,11 +83,6 @@ def _steady(g: Codegen, stmt: For) -> tuple[tuple[Expr, Expr], ...]:
         return ()
     pairs = [(one, number) for one in divisors if (number := _number(g, one)) is not None]
     return tuple([(one, number) for one, number in pairs if _stays(g, number, stmt.var, body)])
-
-
-def _prefetches(stmt: Stmt) -> bool:
-    """Whether a statement does nothing but that."""
-    return type(stmt) is Evaluate and type(stmt.value) is Call and stmt.value.op is OPS["prefetch"]
 
 
 def _number(g: Codegen, divisor: Expr) -> Expr | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tirscript.ir.arith.folding import truncdiv
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import Broadcast, BufferRegion, Call, Const, Expr, Let, Ramp, Var
 
@@ -170,7 +171,7 @@ def _ceildiv(r: Ranges, e: Call) -> Interval | None:
 
 
 def _truncdiv(r: Ranges, e: Call) -> Interval | None:
-    return _quotients(r, e, lambda x, y: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1))
+    return _quotients(r, e, truncdiv)
 
 
 def _floormod(r: Ranges, e: Call) -> Interval | None:

@@ -23,7 +23,8 @@ def _shift_right(a: int, b: int, dtype: DType) -> int | None:
     return None if b < 0 else (-1 if a < 0 else 0) if b >= dtype.bits else a >> b
 
 
-def _truncdiv(a: int, b: int) -> int:
+def truncdiv(a: int, b: int) -> int:
+    """The quotient rounded toward zero."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -35,8 +36,8 @@ INTS: dict[str, Callable[[int, int, DType], int | None]] = {
     "mul": lambda a, b, t: a * b,
     "floordiv": lambda a, b, t: a // b if b else None,
     "floormod": lambda a, b, t: a % b if b else None,
-    "truncdiv": lambda a, b, t: _truncdiv(a, b) if b else None,
-    "truncmod": lambda a, b, t: a - b * _truncdiv(a, b) if b else None,
+    "truncdiv": lambda a, b, t: truncdiv(a, b) if b else None,
+    "truncmod": lambda a, b, t: a - b * truncdiv(a, b) if b else None,
     "ceildiv": lambda a, b, t: -(-a // b) if b else None,
     "min": lambda a, b, t: min(a, b),
     "max": lambda a, b, t: max(a, b),

@@ -19,16 +19,15 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.constant import ConstantTensor, constant, constants_of
-from tirscript.ir.dtype import INT32, INT64, dtype
-from tirscript.ir.expr import BufferData, BufferLoad, Expr, const
+from tirscript.ir.dtype import dtype
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
-from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import rewrite
 from tirscript.ir.stmt import AllocateConst, DeclBuffer, MatchBuffer
 
+from ..arenas import ALIGN, address_in, number_of
 from ..pipeline import module_pass
-from .placement import ALIGN, place_of
+from .placement import place_of
 
 
 @module_pass()
@@ -67,14 +66,14 @@ def _filled(found: dict[str, ConstantTensor], offsets: dict[str, int], size: int
 
 def _moved(func: PrimFunc, arena: ConstantTensor, offsets: dict[str, int]) -> PrimFunc:
     """A function whose constants are views of the arena."""
-    buffer = Buffer("constants", (_number(arena.size),), dtype("uint8"), align=ALIGN)
+    buffer = Buffer("constants", (number_of(arena.size),), dtype("uint8"), align=ALIGN)
     views: list[AllocateConst] = []
 
     def view(stmt: AllocateConst) -> Any:
         if not _moves(stmt, func):
             return stmt
         views.append(stmt)
-        place = _address(buffer, offsets[stmt.data.digest])
+        place = address_in(buffer, offsets[stmt.data.digest])
         return DeclBuffer(stmt.buffer, place, span=stmt.span, trivia=stmt.trivia)
 
     body = rewrite(func.body, {AllocateConst: view})
@@ -82,14 +81,6 @@ def _moved(func: PrimFunc, arena: ConstantTensor, offsets: dict[str, int]) -> Pr
         return func
     head = next((at for at, stmt in enumerate(body) if type(stmt) is not MatchBuffer), len(body))
     return func.replace(body=(*body[:head], AllocateConst(buffer, arena, span=views[0].span), *body[head:]))
-
-
-def _address(arena: Buffer, offset: int) -> Expr:
-    return get_op("address_of")(BufferLoad(arena, (_number(offset),))) if offset else BufferData(arena)
-
-
-def _number(value: int) -> Expr:
-    return const(value, INT32 if value < 1 << 31 else INT64)
 
 
 __all__ = ["constant_arena"]

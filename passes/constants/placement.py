@@ -22,6 +22,7 @@ from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
 from tirscript.ir.stmt import AllocateConst
 
+from ..arenas import aligned
 from .compress_constants import as_table
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ PLACES = ("code", "memory")
 ATTRIBUTE = "constants_in"  # of a function
 SHORT = 4096  # bytes that are in the code unless somebody says otherwise
 READ_ONLY = 1 << 20  # bytes that the scope "global.const" puts there
-ALIGN = 64  # bytes, of every constant
 
 
 def place_of(stmt: AllocateConst, func: PrimFunc) -> str:
@@ -81,7 +81,7 @@ def memory_report(program: PrimFunc | GraphFunc | Module) -> MemoryReport:
         module = GRAPH_LOWERING(module)
     seen: dict[str, ConstantTensor] = {node.data.digest: node.data for node in constant_nodes(module)}
     functions = tuple(_function(func) for func in module.prim_funcs)
-    return MemoryReport(functions, sum(_aligned(data.nbytes) for data in seen.values()))
+    return MemoryReport(functions, sum(aligned(data.nbytes) for data in seen.values()))
 
 
 def _function(func: PrimFunc) -> FunctionMemory:
@@ -89,12 +89,8 @@ def _function(func: PrimFunc) -> FunctionMemory:
 
     sizes = dict.fromkeys(PLACES, 0)
     for place, data in {(place_of(stmt, func), stmt.data) for stmt in constants_of(func)}:
-        sizes[place] += _aligned(data.nbytes)
+        sizes[place] += aligned(data.nbytes)
     return FunctionMemory(func.name, plan(lifetimes(func)).total, **sizes)
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGN) * ALIGN
-
-
-__all__ = ["ALIGN", "PLACES", "FunctionMemory", "MemoryReport", "memory_report", "place_of"]
+__all__ = ["PLACES", "FunctionMemory", "MemoryReport", "memory_report", "place_of"]

@@ -79,7 +79,7 @@ def moves_nothing(func: PrimFunc) -> bool:
     source, target = buffers
     if source.dtype is not target.dtype:
         return False
-    if not (_is_plain(source) and _is_plain(target)):
+    if not (source.is_plain and target.is_plain):
         return False
     found = _the_block(func.body, {})
     if found is None:
@@ -99,10 +99,6 @@ def moves_nothing(func: PrimFunc) -> bool:
     for axis in block.axes:
         analyzer.enter_axis(axis)
     return analyzer.prove_equal(_place(load.indices, source), _place(store.indices, target))
-
-
-def _is_plain(buffer: Buffer) -> bool:
-    return buffer.strides is None and buffer.elem_offset is None and buffer.scope == "global"
 
 
 def _the_block(body: tuple[Stmt, ...], loops: dict[Var, For]) -> tuple[Block, dict[Var, For]] | None:

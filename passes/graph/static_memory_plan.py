@@ -27,18 +27,18 @@ from msgspec import Struct
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.dtype import INT32, INT64, dtype
-from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const, Expr, Var, const
+from tirscript.ir.dtype import dtype
+from tirscript.ir.expr import Call, CallFunction, Const, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, Assert, DeclBuffer, Stmt
 
+from ..arenas import ALIGN, address_in, aligned, number_of
 from ..pipeline import prim_func_pass
 
 UPPER_BOUND = "tir_var_upper_bound"
-ALIGN = 64  # bytes: a line of the caches, and the widest vector
 
 
 class Lifetime(Struct, frozen=True, eq=False):
@@ -126,14 +126,14 @@ def plan(temporaries: Iterable[Lifetime]) -> MemoryPlan:
             room = start - end
             if room >= one.bytes and (gap is None or room < gap):
                 best, gap = end, room
-            end = max(end, _aligned(stop))
+            end = max(end, aligned(stop))
         offset = end if best is None else best
         placed.append((offset, one))
         offsets[one.buffer] = offset
-    total = max((offset + _aligned(one.bytes) for offset, one in placed), default=0)
-    separate = sum(_aligned(one.bytes) for one in given)
+    total = max((offset + aligned(one.bytes) for offset, one in placed), default=0)
+    separate = sum(aligned(one.bytes) for one in given)
     moments = {one.first for one in given}
-    live = max((sum(_aligned(o.bytes) for o in given if o.first <= at <= o.last) for at in moments), default=0)
+    live = max((sum(aligned(o.bytes) for o in given if o.first <= at <= o.last) for at in moments), default=0)
     return MemoryPlan(offsets, total, separate, live)
 
 
@@ -145,7 +145,7 @@ def static_memory_plan(func: PrimFunc) -> PrimFunc:
     if len(found) < 2:
         return func
     made = plan(found)
-    arena = Buffer("arena", (_number(made.total),), dtype("uint8"), align=ALIGN)
+    arena = Buffer("arena", (number_of(made.total),), dtype("uint8"), align=ALIGN)
     body: list[Stmt] = []
     for var, bound in upper_bounds(func).items():
         message = f"{var.name} is above {bound}, its `{UPPER_BOUND}`"
@@ -153,7 +153,7 @@ def static_memory_plan(func: PrimFunc) -> PrimFunc:
     body.append(AllocBuffer(arena))
     for stmt in func.body:
         if type(stmt) is AllocBuffer and stmt.buffer in made.offsets:
-            address = _address(arena, made.offsets[stmt.buffer])
+            address = address_in(arena, made.offsets[stmt.buffer])
             stmt = DeclBuffer(stmt.buffer, address, trivia=stmt.trivia, span=stmt.span)
         body.append(stmt)
     return func.replace(body=tuple(body))
@@ -175,15 +175,6 @@ def _is_library_call(node: Node) -> bool:
     return type(node) is Call and node.op is OPS["call_packed"]
 
 
-def _address(arena: Buffer, offset: int) -> Expr:
-    """Where `offset` bytes of the arena end. A view's own offset would be lost by views of it."""
-    return get_op("address_of")(BufferLoad(arena, (_number(offset),))) if offset else BufferData(arena)
-
-
-def _number(value: int) -> Expr:
-    return const(value, INT32 if value < 1 << 31 else INT64)
-
-
 def _bytes(stmt: AllocBuffer, known: Analyzer) -> int | None:
     """The size of an allocation that may be planned, at most."""
     buffer = stmt.buffer
@@ -199,16 +190,11 @@ def _bytes(stmt: AllocBuffer, known: Analyzer) -> int | None:
     return count * buffer.dtype.itemsize
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGN) * ALIGN
-
-
 def _buffers(node: Node) -> set[Buffer]:
     return {part for part in walk(node) if type(part) is Buffer}
 
 
 __all__ = [
-    "ALIGN",
     "UPPER_BOUND",
     "Lifetime",
     "MemoryPlan",

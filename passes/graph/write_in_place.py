@@ -183,13 +183,9 @@ def element_by_element(func: PrimFunc) -> list[tuple[int, int]]:
         and all(indices == store.indices for indices in loads.get(param, [()]))
         and param.dtype is target.dtype
         and _same_shape(param, target)
-        and _is_plain(param)
-        and _is_plain(target)
+        and param.is_plain
+        and target.is_plain
     ]
-
-
-def _is_plain(buffer: Buffer) -> bool:
-    return buffer.strides is None and buffer.elem_offset is None and buffer.scope == "global"
 
 
 def _same_shape(one: Buffer, other: Buffer) -> bool:

@@ -21,7 +21,7 @@ from tirscript.ir.op import OPS, Op, get_op
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, ScalarDecl, Stmt
 
-from ..statements import same_indices
+from ..statements import is_element
 
 # orders, by what they are without equality
 STRICT = {OPS["greater"]: OPS["greater"], OPS["less"]: OPS["less"]}
@@ -233,15 +233,6 @@ def _choice(store: BufferStore) -> tuple[Expr, Expr] | None:
     return (condition, new) if is_element(old, store) else None
 
 
-def is_element(expr: Expr, store: BufferStore) -> bool:
-    return (
-        type(expr) is BufferLoad
-        and expr.buffer is store.buffer
-        and expr.predicate is None
-        and same_indices(expr.indices, store.indices)
-    )
-
-
 def order_of(condition: Expr, value: Expr, best: BufferStore) -> Op | None:
     """The operator of `order(value, best)`, whichever stands first."""
     if type(condition) is not Call or condition.op not in ORDERS:
@@ -298,7 +289,6 @@ __all__ = [
     "STRICT",
     "Extreme",
     "extreme_of",
-    "is_element",
     "order_of",
     "stores_by_memory",
 ]

@@ -13,7 +13,7 @@ from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
 
-from ..statements import same_indices
+from ..statements import is_element, same_indices
 from .edit import Edit
 from .extremes import stores_by_memory
 from .tree import Place
@@ -120,7 +120,7 @@ def _update(store: BufferStore, value: Expr) -> Update | None:
     if value.op not in IDENTITIES:
         return None
     for mine, other in (value.args, value.args[::-1]):
-        if _same_element(mine, store) and not _reads(other, store):
+        if is_element(mine, store) and not _reads(other, store):
             return Update(store, value.op, other, mine is value.args[0])
     return None
 
@@ -133,10 +133,10 @@ def _chosen(store: BufferStore, value: Call) -> Update | None:
     if value.dtype.is_vector:
         return None  # what each lane chooses has no constant that changes nothing
     condition, one, other = value.args
-    kept = _same_element(other, store)
-    if not kept and not _same_element(one, store):
+    kept = is_element(other, store)
+    if not kept and not is_element(one, store):
         return _either(store, value)
-    if kept == _same_element(one, store):
+    if kept == is_element(one, store):
         return None
     new = one if kept else other
     if not _reads(condition, store):
@@ -149,9 +149,9 @@ def _chosen(store: BufferStore, value: Call) -> Update | None:
     if type(condition) is not Call or condition.op not in COMPARISONS or _reads(new, store):
         return None
     left, right = condition.args
-    if _same_element(right, store) and structural_equal(left, new, map_free_vars=False):
+    if is_element(right, store) and structural_equal(left, new, map_free_vars=False):
         greater = COMPARISONS[condition.op]
-    elif _same_element(left, store) and structural_equal(right, new, map_free_vars=False):
+    elif is_element(left, store) and structural_equal(right, new, map_free_vars=False):
         greater = not COMPARISONS[condition.op]
     else:
         return None
@@ -177,15 +177,6 @@ def only_update(edit: Edit, block: Place) -> Update:
             notes=("known combiners are +, *, min, max, and, or, &, |, ^",),
         )
     return update
-
-
-def _same_element(expr: Expr, store: BufferStore) -> bool:
-    return (
-        type(expr) is BufferLoad
-        and expr.buffer is store.buffer
-        and expr.predicate is None
-        and same_indices(expr.indices, store.indices)
-    )
 
 
 def _reads(expr: Expr, store: BufferStore) -> bool:

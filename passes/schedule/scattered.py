@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
+from tirscript.ir.effects import is_prefetch
 from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, Op
@@ -18,7 +19,6 @@ from tirscript.ir.stmt import (
     Break,
     BufferStore,
     Continue,
-    Evaluate,
     For,
     If,
     ScalarDecl,
@@ -78,7 +78,7 @@ def scattered(loop: For) -> dict[Buffer, Op] | Obstacle:
 def _problem(node: Node) -> Obstacle | None:
     """Why a loop that holds a node may do more than what its stores do."""
     kind = type(node)
-    if isinstance(node, Stmt) and kind not in _QUIET and not _is_prefetch(node):
+    if isinstance(node, Stmt) and kind not in _QUIET and not is_prefetch(node):
         return Obstacle("something else than loops, conditions and stores stands in it", node)
     loud = kind is Call and node.op.effect in ("write", "opaque") and node.op is not OPS["prefetch"]  # type: ignore[attr-defined]
     if kind is CallFunction or kind is BufferData or loud:
@@ -88,10 +88,6 @@ def _problem(node: Node) -> Obstacle | None:
     if kind is Block and node.init is not None:  # type: ignore[attr-defined]
         return Obstacle(f"the block `{node.name}` has a T.init, which would begin each part anew", node)  # type: ignore[attr-defined]
     return None
-
-
-def _is_prefetch(stmt: Stmt) -> bool:
-    return type(stmt) is Evaluate and type(stmt.value) is Call and stmt.value.op is OPS["prefetch"]
 
 
 def goes_anywhere(loop: For, found: Iterable[Buffer]) -> bool:

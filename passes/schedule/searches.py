@@ -22,7 +22,8 @@ from tirscript.ir.op import OPS, Op
 from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, If, Stmt
 
-from .extremes import CHOICES, LOOSE, OPPOSITES, ORDERS, STRICT, is_element, order_of, stores_by_memory
+from ..statements import is_element
+from .extremes import CHOICES, LOOSE, OPPOSITES, ORDERS, STRICT, order_of, stores_by_memory
 
 
 class Search(Struct, frozen=True, eq=False):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .form import Both, Choice, Column, Compare, Condition, Dim, Either, Extreme, Floor, Sum, negated
-from .limits import PIECES, Unknown
+from .limits import PIECES, Unknown, value_of
 
 if TYPE_CHECKING:
     import islpy
@@ -39,12 +39,6 @@ class Build:
             kind = islpy.dim_type.param if at < parameters else islpy.dim_type.in_
             self._at[dim] = (kind, at if at < parameters else at - parameters)
 
-    def value(self, number: int) -> islpy.Val:
-        """A number as isl has it."""
-        if -(1 << 62) < number < 1 << 62:
-            return self._isl.Val.int_from_si(self.ctx, number)
-        return self._isl.Val.read_from_str(self.ctx, str(number))
-
     def sum(self, value: Sum) -> islpy.PwAff:
         """The function that is a sum."""
         isl = self._isl
@@ -53,15 +47,15 @@ class Build:
         for item, c in value.terms.items():
             if type(item) is Dim:
                 kind, at = self._at[item]
-                aff = aff.set_coefficient_val(kind, at, self.value(c))
+                aff = aff.set_coefficient_val(kind, at, value_of(self.ctx, c))
             else:
                 others.append((item, c))
         if value.constant:
-            aff = aff.set_constant_val(self.value(value.constant))
+            aff = aff.set_constant_val(value_of(self.ctx, value.constant))
         result = isl.PwAff.from_aff(aff)
         for item, c in others:
             function = self._column(item)
-            result = self._checked(result.add(function if c == 1 else function.scale_val(self.value(c))))
+            result = self._checked(result.add(function if c == 1 else function.scale_val(value_of(self.ctx, c))))
         return result
 
     def _column(self, item: Column) -> islpy.PwAff:
@@ -76,7 +70,7 @@ class Build:
         return function
 
     def _floor(self, item: Floor) -> islpy.PwAff:
-        return self.sum(item.value).scale_down_val(self.value(item.by)).floor()
+        return self.sum(item.value).scale_down_val(value_of(self.ctx, item.by)).floor()
 
     def _extreme(self, item: Extreme) -> islpy.PwAff:
         a, b = self.sum(item.a), self.sum(item.b)
@@ -125,8 +119,8 @@ class Build:
         for dim in dims:
             kind, at = self._at[dim]
             kind = self._isl.dim_type.set if kind == self._isl.dim_type.in_ else kind
-            found = found.lower_bound_val(kind, at, self.value(dim.low))
-            found = found.upper_bound_val(kind, at, self.value(dim.high))
+            found = found.lower_bound_val(kind, at, value_of(self.ctx, dim.low))
+            found = found.upper_bound_val(kind, at, value_of(self.ctx, dim.high))
         return found
 
 

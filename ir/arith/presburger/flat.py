@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .form import Both, Choice, Column, Compare, Condition, Dim, Either, Extreme, Floor, Sum, columns_of, negated
-from .limits import PIECES, Unknown
+from .limits import PIECES, Unknown, value_of
 
 if TYPE_CHECKING:
     import islpy
@@ -73,29 +73,23 @@ class Flat:
             found = found.union(self._isl.Set.from_basic_set(piece))
         return found
 
-    def value(self, number: int) -> islpy.Val:
-        """A number as isl has it."""
-        if -(1 << 62) < number < 1 << 62:
-            return self._isl.Val.int_from_si(self.ctx, number)
-        return self._isl.Val.read_from_str(self.ctx, str(number))
-
     def _aff(self, value: Sum) -> islpy.Aff:
         kind = self._isl.dim_type.in_
         aff = self._isl.Aff.zero_on_domain(self._local)
         for column, c in value.terms.items():
-            aff = aff.set_coefficient_val(kind, self._at[id(column)], self.value(c))
-        return aff.set_constant_val(self.value(value.constant)) if value.constant else aff
+            aff = aff.set_coefficient_val(kind, self._at[id(column)], value_of(self.ctx, c))
+        return aff.set_constant_val(value_of(self.ctx, value.constant)) if value.constant else aff
 
     def _column(self, column: Column, factor: int) -> islpy.Aff:
         aff = self._isl.Aff.zero_on_domain(self._local)
-        return aff.set_coefficient_val(self._isl.dim_type.in_, self._at[id(column)], self.value(factor))
+        return aff.set_coefficient_val(self._isl.dim_type.in_, self._at[id(column)], value_of(self.ctx, factor))
 
     def _bounds(self, found: islpy.BasicSet, column: Column) -> islpy.BasicSet:
         return self._within(found, self._column(column, 1), column.low, column.high)
 
     def _within(self, found: islpy.BasicSet, aff: islpy.Aff, low: int, high: int) -> islpy.BasicSet:
-        above = self._not_negative(aff.add_constant_val(self.value(-low)))
-        below = self._not_negative(aff.neg().add_constant_val(self.value(high)))
+        above = self._not_negative(aff.add_constant_val(value_of(self.ctx, -low)))
+        below = self._not_negative(aff.neg().add_constant_val(value_of(self.ctx, high)))
         return found.intersect(above).intersect(below)
 
     def _not_negative(self, aff: islpy.Aff) -> islpy.BasicSet:

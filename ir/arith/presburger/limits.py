@@ -92,6 +92,15 @@ def as_int(value: islpy.Val) -> int:
     return int(text)
 
 
+def value_of(ctx: islpy.Context, number: int) -> islpy.Val:
+    """A number as isl has it."""
+    import islpy
+
+    if -(1 << 62) < number < 1 << 62:
+        return islpy.Val.int_from_si(ctx, number)
+    return islpy.Val.read_from_str(ctx, str(number))
+
+
 def or_none(question: Callable[[], T]) -> T | None:
     """The answer to `question`, None where it is unknown."""
     try:

@@ -25,7 +25,7 @@ from .nests import UNKNOWN, Nest, heavy, is_plain, stride_of
 from .prefetching import next_row
 from .reductions import UNROLLED, begun_before, lanes_apart, lanes_behind, lanes_together
 from .streams import in_vectors
-from .work import Work, only_reader
+from .work import Work, inline, only_reader
 
 # a cheap value is computed again at most so many times
 AGAIN = 3
@@ -44,11 +44,7 @@ def inline_producers(work: Work) -> None:
     for name in [block.name for block in work.blocks()]:
         nest = work.nest(name, symbolic=True)
         if nest is not None and not nest.reduced and _worth(work, nest):
-            work.attempt(_inline, name)
-
-
-def _inline(work: Work, name: str) -> None:
-    work.sch.compute_inline(name)
+            work.attempt(inline, name)
 
 
 def _worth(work: Work, nest: Nest) -> bool:

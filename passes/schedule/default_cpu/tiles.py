@@ -22,7 +22,7 @@ from tirscript.ir.rewrite import uses
 from ..primitive import BlockHandle, LoopHandle
 from .nests import UNKNOWN, Dim, Nest, stride_of
 from .panels import vector_copy
-from .work import Work, only_reader
+from .work import Work, move, only_reader
 
 # reduction loops of so few iterations altogether are written out
 WRITTEN_OUT = 32
@@ -169,12 +169,8 @@ def _producers_near(work: Work, nest: Nest, tile: Tile) -> None:
             ):
                 break
             apart.append(dim)
-        if apart and work.attempt(_move, producer.name, apart[-1].loop):
+        if apart and work.attempt(move, producer.name, apart[-1].loop):
             work.done.add(producer.name)
-
-
-def _move(work: Work, name: str, loop: LoopHandle) -> None:
-    work.sch.compute_at(name, loop)
 
 
 def tile_of(work: Work, nest: Nest) -> Tile | None:

@@ -31,7 +31,7 @@ from .nests import Dim, Nest, is_plain, stride_of
 from .reductions import begun_before
 from .streams import in_vectors
 from .tiles import goes_along, is_short, written_out
-from .work import Work, only_reader
+from .work import Work, inline, move, only_reader
 
 # vectors of results in a tile: as many sums as keep the processor busy, and leave registers for what they share
 MOST = 8
@@ -243,12 +243,8 @@ def _copy(work: Work, nest: Nest, window: Window, grown: bool) -> BlockHandle | 
     copy = maker_of(work, nest.name, f"{image.name}_pad")
     for maker in sch.get_producers(copy):
         if len(work.sch.get_consumers(maker)) == 1:
-            work.attempt(_inline, maker.name)
+            work.attempt(inline, maker.name)
     return copy
-
-
-def _inline(work: Work, name: str) -> None:
-    work.sch.compute_inline(name)
 
 
 def _near(work: Work, copy: BlockHandle, places: list[LoopHandle]) -> None:
@@ -257,17 +253,13 @@ def _near(work: Work, copy: BlockHandle, places: list[LoopHandle]) -> None:
     if made is None or made.reduced:
         return
     for loop in places:
-        if work.attempt(_move, copy.name, loop):
+        if work.attempt(move, copy.name, loop):
             loops = work.sch.get_loops(copy)
             size = math.prod(work.extent(one) or LONG for one in loops[loops.index(loop) + 1 :])
             if size * made.dtype.itemsize <= FIRST_CACHE:
                 break
     work.done.add(copy.name)
     work.attempt(_lines, copy.name, work.facts.lanes(made.dtype.bits))
-
-
-def _move(work: Work, name: str, loop: LoopHandle) -> None:
-    work.sch.compute_at(name, loop)
 
 
 def _lines(work: Work, name: str, lanes: int) -> bool:

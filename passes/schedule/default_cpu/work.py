@@ -194,6 +194,16 @@ def _cuts(reader: Nest, buffer: Buffer) -> bool:
     return all(is_plain(load, reader) for load in loads)
 
 
+def inline(work: Work, block: str) -> None:
+    """Compute what a block makes where it is read."""
+    work.sch.compute_inline(block)
+
+
+def move(work: Work, block: str, loop: LoopHandle) -> None:
+    """Compute in a loop what its iterations read of a block."""
+    work.sch.compute_at(block, loop)
+
+
 def _prefetch(work: Work, block: str, which: int, loop: LoopHandle, ahead: int, locality: int) -> None:
     work.sch.prefetch(block, which, loop, ahead=ahead, locality=locality)
 
@@ -202,4 +212,4 @@ def _contract(work: Work, block: str) -> None:
     work.sch.contract(block)
 
 
-__all__ = ["ALONE", "Work", "only_reader", "worth_threads"]
+__all__ = ["ALONE", "Work", "inline", "move", "only_reader", "worth_threads"]

@@ -12,7 +12,8 @@ from tirscript.ir import DiagnosticError
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import const
 from tirscript.passes import Sequential
-from tirscript.passes.graph.static_memory_plan import ALIGN, Lifetime, lifetimes, plan, static_memory_plan
+from tirscript.passes.arenas import ALIGN
+from tirscript.passes.graph.static_memory_plan import Lifetime, lifetimes, plan, static_memory_plan
 from tirscript.script import parse
 
 MODULE = """
