@@ -29,7 +29,7 @@ from .graph_ops import dims
 from .graph_ops.infer import type_of, with_dimensions
 from .graph_types import as_annotated
 from .module import Function, Module
-from .node import NO_ATTRS, Attrs
+from .node import NO_ATTRS, Attrs, are_same
 from .rewrite import walk
 from .stmt import Stmt
 from .verify import check_well_formed
@@ -215,8 +215,7 @@ class BlockBuilder:
         """A value whose arguments are variables, constants or tuples of such; calls in it are bound before."""
         if isinstance(value, (OpCall, FunctionCall)):
             args = tuple(map(self._leaf, value.args))
-            same = all(a is b for a, b in zip(args, value.args, strict=True))
-            return value if same else value.replace(args=args)
+            return value if are_same(args, value.args) else value.replace(args=args)
         if type(value) is TupleItem:
             return value.replace(value=self._leaf(value.value))
         return self._leaf(value) if type(value) is TupleExpr else value
@@ -224,8 +223,7 @@ class BlockBuilder:
     def _leaf(self, value: GraphExpr) -> GraphExpr:
         if type(value) is TupleExpr:
             fields = tuple(map(self._leaf, value.fields))
-            same = all(a is b for a, b in zip(fields, value.fields, strict=True))
-            return value if same else value.replace(fields=fields)
+            return value if are_same(fields, value.fields) else value.replace(fields=fields)
         if isinstance(value, (OpCall, FunctionCall, TupleItem)):
             return self.emit(value)
         return value

@@ -20,6 +20,7 @@ from .graph import (
 )
 from .graph_ops import dims
 from .graph_ops.rules import describe
+from .node import are_same
 from .op import OPS
 from .rewrite import children, walk
 from .words import counted
@@ -94,7 +95,7 @@ def as_annotated(kind: GraphType) -> GraphType:
         return PrimType(kind.dtype)
     if type(kind) is TupleType:
         fields = tuple(map(as_annotated, kind.fields))
-        return kind if all(a is b for a, b in zip(fields, kind.fields, strict=True)) else TupleType(fields)
+        return kind if are_same(fields, kind.fields) else TupleType(fields)
     return kind
 
 

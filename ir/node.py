@@ -11,8 +11,8 @@ import sys
 import threading
 import types
 import typing
-from collections.abc import Callable, Iterator
-from operator import attrgetter
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter, is_
 from typing import Any, ClassVar
 
 from msgspec import Struct, structs
@@ -55,6 +55,11 @@ class Attrs(dict[str, Any]):
         return Attrs({key: value for key, value in self.items() if key not in names})
 
 
+def are_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether two sequences hold the very same objects, one by one."""
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
 def _frozen(value: Any) -> Any:
     """An attribute value with tuples for lists; itself where it has none."""
     if isinstance(value, dict):
@@ -64,7 +69,7 @@ def _frozen(value: Any) -> Any:
         return tuple(map(_frozen, value))
     if type(value) is tuple:
         items = tuple(map(_frozen, value))
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+        return value if are_same(items, value) else items
     return value
 
 

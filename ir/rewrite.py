@@ -17,7 +17,7 @@ from .check import public
 from .expr import Const, Let, Reduce, Var
 from .func import PrimFunc
 from .graph import GraphBind, GraphFunc, GraphIf, MatchCast
-from .node import NO_ATTRS, Attrs, Node, nodes_in, recursion_room, shape_of
+from .node import NO_ATTRS, Attrs, Node, are_same, nodes_in, recursion_room, shape_of
 from .stmt import MatchBuffer
 
 N = TypeVar("N", bound=Node)
@@ -220,8 +220,7 @@ def map_value(value: Any, function: Callable[[Any], Any]) -> Any:
         return value if same else Attrs(new) if isinstance(value, Attrs) else new
     if isinstance(value, (tuple, list)):
         items = [map_value(item, function) for item in value]
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else type(value)(items)
+        return value if are_same(items, value) else type(value)(items)
     return value
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tirscript.ir.expr import Call, Expr, Let, Reduce, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import Node, recursion_room
+from tirscript.ir.node import Node, are_same, recursion_room
 from tirscript.ir.rewrite import children, definitions, map_children, walk
 from tirscript.ir.stmt import AllocBuffer, Bind, Block, DeclBuffer, MatchBuffer, Stmt
 
@@ -44,8 +44,7 @@ def _body(stmts: tuple[Stmt, ...], size: int, uses: int) -> tuple[Stmt, ...]:
             out.append(Bind(names[expr], _inside(expr, names), span=expr.span))
         out.append(_named(stmt, names) if names else stmt)
     new = [map_bodies(stmt, lambda inner: _body(inner, size, uses)) for stmt in out]
-    same = len(new) == len(stmts) and all(a is b for a, b in zip(new, stmts, strict=True))
-    return stmts if same else tuple(new)
+    return stmts if are_same(new, stmts) else tuple(new)
 
 
 def _chosen(stmts: tuple[Stmt, ...], size: int, uses: int) -> tuple[dict[Expr, Var], dict[int, list[Expr]]]:

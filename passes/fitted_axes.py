@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tirscript.ir.expr import Const, Var, const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import Axis, Block, For
 
@@ -40,7 +41,7 @@ def _fitted(block: Block, loops: dict[Var, range | None]) -> Block:
     if block.predicate is not None:
         return block
     axes = tuple(_fitted_axis(axis, loops) for axis in block.axes)
-    if all(new is axis for new, axis in zip(axes, block.axes, strict=True)):
+    if are_same(axes, block.axes):
         return block
     # an init runs at the first values of the axes that are reduced: at one that is never taken, none did
     later = any(new.kind == "reduce" and new.start != old.start for new, old in zip(axes, block.axes, strict=True))

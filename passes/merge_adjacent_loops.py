@@ -17,6 +17,7 @@ from typing import Any
 
 from tirscript.ir.arith.presburger import Dependences, may_merge
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import substitute
 from tirscript.ir.stmt import For, Stmt
 
@@ -58,8 +59,7 @@ class _Merge:
             else:
                 groups.append([stmt])
         out = tuple(self.inside(group[0]) if len(group) == 1 else _merged(group) for group in groups)
-        same = len(out) == len(stmts) and all(a is b for a, b in zip(out, stmts, strict=True))
-        return stmts if same else out
+        return stmts if are_same(out, stmts) else out
 
     def inside(self, stmt: Stmt) -> Any:
         """A statement with its bodies looked at."""

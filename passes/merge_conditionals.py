@@ -22,6 +22,7 @@ from tirscript.ir.effects import has_effect
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Expr
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import If, Stmt
 
@@ -52,8 +53,7 @@ class _Merge(Scoped):
                 out[-1] = merged
             else:
                 out.append(stmt)
-        same = len(out) == len(stmts) and all(a is b for a, b in zip(out, stmts, strict=True))
-        return stmts if same else tuple(out)
+        return stmts if are_same(out, stmts) else tuple(out)
 
     def merged(self, first: Any, second: Any) -> If | None:
         """Both branches as one, None where the conditions are not the same or may have changed between."""

@@ -18,7 +18,9 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Broadcast, BufferLoad, BufferRegion, Call, Const, Expr, Ramp, Range, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, cast
+from tirscript.ir.op_sets import CHOICES, COMPARISONS
 from tirscript.ir.rewrite import map_except_buffers
 from tirscript.ir.stmt import Axis, Bind, Block, BufferStore, For
 
@@ -26,8 +28,6 @@ from .pipeline import prim_func_pass
 
 _ARITHMETIC = ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "negative")
 _KEEPING = frozenset(OPS[name] for name in _ARITHMETIC)
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
-_COMPARISONS = frozenset(OPS[name] for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 _CAST = OPS["cast"]
 
 
@@ -97,7 +97,7 @@ class _Narrow(Scoped):
             return None
         if expr.op in _KEEPING:
             args = [self.narrow(arg) for arg in expr.args]
-        elif expr.op in _CHOICES:
+        elif expr.op in CHOICES:
             args = [self.visit(expr.args[0]), *(self.narrow(arg) for arg in expr.args[1:])]
         elif expr.op is _CAST and expr.args[0].dtype.is_int:
             inner = expr.args[0]
@@ -138,7 +138,7 @@ class _Narrow(Scoped):
         new = map_except_buffers(node, self.visit) if type(node) is BufferStore else node
         if node.predicate is not None:
             new = new.replace(predicate=self.visit(node.predicate))
-        same = all(a is b for a, b in zip(indices, node.indices, strict=True))
+        same = are_same(indices, node.indices)
         return new if same and new.indices is node.indices else new.replace(indices=indices)
 
     def region(self, node: BufferRegion) -> BufferRegion:
@@ -152,7 +152,7 @@ class _Narrow(Scoped):
         return one.replace(start=start, stop=stop)
 
     def compare(self, node: Call) -> Any:
-        if node.op not in _COMPARISONS or not node.args[0].dtype.is_int or node.dtype.is_vector:
+        if node.op not in COMPARISONS or not node.args[0].dtype.is_int or node.dtype.is_vector:
             return self.descend(node)
         if node.args[0].dtype.bits <= self.bits:
             return self.descend(node)
@@ -193,7 +193,7 @@ class _Narrow(Scoped):
         """A block with narrower axes where all of them can be."""
         axes = tuple([self.axis(axis) for axis in block.axes])
         new = self.block(block)
-        return new if all(a is b for a, b in zip(axes, block.axes, strict=True)) else new.replace(axes=axes)
+        return new if are_same(axes, block.axes) else new.replace(axes=axes)
 
     def axis(self, axis: Axis) -> Axis:
         """An axis with a narrower variable, or with what it is bound to brought to its own dtype."""
@@ -201,8 +201,7 @@ class _Narrow(Scoped):
         sides = [self.narrow(part) for part in parts] if self.may_rename(axis.var) else [None]
         if None in sides:
             sides = [self.visit(part) for part in parts]
-            same = all(a is b for a, b in zip(sides, parts, strict=True))
-            return axis if same else axis.replace(start=sides[0], stop=sides[1], value=sides[2])
+            return axis if are_same(sides, parts) else axis.replace(start=sides[0], stop=sides[1], value=sides[2])
         return axis.replace(var=self.rename(axis.var), start=sides[0], stop=sides[1], value=sides[2])
 
 

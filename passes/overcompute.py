@@ -30,6 +30,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Let, Reduce, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op_sets import DIVISIONS
 from tirscript.ir.rewrite import children, definitions, rewrite, substitute, walk
 from tirscript.ir.stmt import (
     Assert,
@@ -51,7 +52,7 @@ from .fitted_axes import fit_axes
 from .knowing import KnowingSimplifier
 from .pipeline import prim_func_pass
 from .statements import conjunction, has_effect, keep_comments, reads_memory, same_indices
-from .trapping import DIVIDES, is_droppable
+from .trapping import is_droppable
 
 _ADD, _SUB, _MUL = OPS["add"], OPS["sub"], OPS["mul"]
 # what leaves every other value as it is
@@ -168,7 +169,7 @@ class Idle(Contents):
                 return False
             if kind is BufferLoad and not self._readable(node):  # type: ignore[arg-type]
                 return False
-            if kind is Call and node.op in DIVIDES and node.dtype.element.is_int:  # type: ignore[attr-defined]
+            if kind is Call and node.op in DIVISIONS and node.dtype.element.is_int:  # type: ignore[attr-defined]
                 divisor = node.args[1]  # type: ignore[attr-defined]
                 if divisor.dtype.is_vector or not self.analyzer.can_prove(get_op("not_equal")(divisor, 0)):
                     return False
@@ -403,7 +404,6 @@ _IDLE: dict[type, Any] = {
     Evaluate: lambda self, stmt: self.safe(stmt.value),
 }
 __all__ = [
-    "DIVIDES",
     "Idle",
     "never_negative_zero",
     "remove_branching_through_overcompute",

@@ -25,7 +25,7 @@ from tirscript.ir.diagnostic import Diagnostic, DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.module import Module
-from tirscript.ir.node import Node, recursion_room
+from tirscript.ir.node import Node, are_same, recursion_room
 from tirscript.ir.rewrite import walk, walks_kept
 from tirscript.ir.wellformed.fields import refuse_unreadable
 from tirscript.ir.wellformed.size import refuse_endless
@@ -539,8 +539,7 @@ def _on_module(entry: Pass, program: Module, options: Mapping[str, Any]) -> Modu
             _guarded(entry, func, options) if isinstance(func, kind) and EXTERNAL not in func.attrs else func
             for func in program.functions
         )
-        same = all(a is b for a, b in zip(functions, program.functions, strict=True))
-        return program if same else program.replace(functions=functions)
+        return program if are_same(functions, program.functions) else program.replace(functions=functions)
     if not outside:
         return _guarded(entry, program, options)  # type: ignore[no-any-return]
     inner = program.replace(functions=tuple(one for one in program.functions if EXTERNAL not in one.attrs))

@@ -15,6 +15,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import rewrite
 from tirscript.ir.stmt import BufferStore, Stmt
 
@@ -23,7 +24,6 @@ from .statements import has_effect, keep_comments
 
 _UNDEF, _MUL = OPS["undef"], OPS["mul"]
 _EQUALITIES = {OPS["equal"]: False, OPS["not_equal"]: True}
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 @prim_func_pass()
@@ -39,7 +39,7 @@ def is_undef(expr: Expr) -> bool:
 
 def _call(call: Call) -> Expr:
     args = call.args
-    if call.op in _CHOICES:
+    if call.op in CHOICES:
         return _choice(call)
     undefined = [arg for arg in args if is_undef(arg)]
     if len(undefined) == 2 and call.op in _EQUALITIES and not call.dtype.is_vector:

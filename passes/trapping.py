@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from tirscript.ir.effects import has_effect, reads_memory
 from tirscript.ir.expr import Call, Const, Expr
-from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import DIVISIONS
 from tirscript.ir.rewrite import walk
 
 # the operators that a divisor of 0 ends, on integers
-DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
 
 
 def may_trap(expr: Expr) -> bool:
     """Whether evaluating an expression could end the program: a division by 0; accesses are taken to be in range."""
     for node in walk(expr):
-        if type(node) is Call and node.op in DIVIDES and node.dtype.element.is_int:
+        if type(node) is Call and node.op in DIVISIONS and node.dtype.element.is_int:
             divisor = node.args[1]
             if type(divisor) is not Const or divisor.value == 0:
                 return True
@@ -31,4 +30,4 @@ def is_droppable(expr: Expr) -> bool:
     return not has_effect(expr) and not may_trap(expr)
 
 
-__all__ = ["DIVIDES", "is_droppable", "is_movable", "may_trap"]
+__all__ = ["is_droppable", "is_movable", "may_trap"]

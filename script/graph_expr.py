@@ -46,6 +46,7 @@ from tirscript.ir.graph_ops.call import least
 from tirscript.ir.graph_ops.foreign import find_op
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import as_annotated
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.words import counted, words
 
@@ -128,8 +129,7 @@ class GraphExprLowering(GraphLegacyLowering):
         made = self.as_graph(value, node)
         if type(made) is TupleExpr:
             fields = tuple(self.leaf(field, node) for field in made.fields)
-            same = all(a is b for a, b in zip(fields, made.fields, strict=True))
-            return made if same else made.replace(fields=fields)
+            return made if are_same(fields, made.fields) else made.replace(fields=fields)
         return self.step(made, node)
 
     def value_behind(self, found: list[Any], node: ast.expr, value: Callable[[Any], Any] | None = None) -> Any:

@@ -33,6 +33,7 @@ from tirscript.ir import (
 )
 from tirscript.ir.dtype import INT64
 from tirscript.ir.op import FOREIGN
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.ops.fixed_point import written_out
 
 from ..export.messages import code_of, form, told
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from .module import CModule
 
 LOOPS = 3  # loops around a failed check whose variables are reported
-_LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
 
 
 class Report(Struct, frozen=True, eq=False):
@@ -309,7 +309,7 @@ class Writer:
                     self._element(node, found)
             else:
                 below = [child for child in children(node) if isinstance(child, Expr)]
-                if type(node) is Call and node.op.name in _LAZY:
+                if type(node) is Call and node.op in LAZY:
                     below = below[:1]  # the other sides may not be evaluable
                 todo += reversed(below)
         return list(found.values())

@@ -13,6 +13,7 @@ from tirscript.ir.dtype import FLOAT64, INT64, DType
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, StringImm, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import Op
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import children
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import Stmt
@@ -30,7 +31,6 @@ from .types import scalar_type, splat, value_type, vector
 LOOPS = 3  # loops around a failed check whose variables are reported
 DEEPEST = 128  # loops in each other that LLVM optimizes
 CHEAP = 12  # nodes of an expression that is evaluated where a branch would do
-LAZY = frozenset(("logical_and", "logical_or", "if_then_else"))
 
 
 class Codegen:
@@ -266,7 +266,7 @@ class Codegen:
                         seen.add(node.buffer)
             else:
                 below = [child for child in children(node) if isinstance(child, Expr)]
-                if isinstance(node, Call) and node.op.name in LAZY:
+                if isinstance(node, Call) and node.op in LAZY:
                     below = below[:1]  # the other sides may not be evaluable
                 todo += reversed(below)
         return found

@@ -21,15 +21,13 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir.effects import reads_memory
 from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const
 from tirscript.ir.node import Node
-from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import DIVISIONS, LAZY
 from tirscript.ir.rewrite import children, definitions, uses, walk
 from tirscript.ir.stmt import Bind, Break, BufferStore, Continue, For, If, Return, While
 
 if TYPE_CHECKING:
     from .codegen import Codegen
 
-_DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 _LEAVES = (Break, Continue, Return)
 
 
@@ -78,7 +76,7 @@ def _conditional(loop: For | While) -> Iterator[Call]:
             asked = 1
         elif kind is While or (kind is For and not _runs(node)):
             asked = 0
-        elif kind is Call and node.op in _LAZY:  # type: ignore[attr-defined]
+        elif kind is Call and node.op in LAZY:  # type: ignore[attr-defined]
             asked = 1
         todo += [(part, under or at >= asked) for at, part in reversed([*enumerate(parts)])]
 
@@ -101,7 +99,7 @@ def _called_to_divide(g: Codegen, loop: For) -> bool:
 
 def _divides(node: Node) -> bool:
     """Whether a node is a division of LLVM that might trap, were it not ours."""
-    if type(node) is not Call or node.op not in _DIVIDES or not node.dtype.is_int or node.dtype.is_vector:
+    if type(node) is not Call or node.op not in DIVISIONS or not node.dtype.is_int or node.dtype.is_vector:
         return False
     divisor = node.args[1]
     return type(divisor) is not Const or divisor.value in (0, -1)

@@ -17,8 +17,9 @@ from ..buffer import Buffer
 from ..effects import reads_memory
 from ..expr import BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Let, Reduce, Var
 from ..func import PrimFunc
-from ..node import Node, recursion_room
+from ..node import Node, are_same, recursion_room
 from ..op import OPS, get_op
+from ..op_sets import CHOICES, DIVISIONS
 from ..rewrite import map_except_buffers, walk
 from ..stmt import (
     Assert,
@@ -44,8 +45,6 @@ from ..written import noalias
 from .analyzer import Analyzer
 from .logic import buffers_read, negation
 
-_DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _ADDRESS, _PRINT = OPS["address_of"], OPS["print"]
 _LEAVES = (Return, Break, Continue)
@@ -237,17 +236,17 @@ class Scoped:
             with self.analyzer.scope(given):
                 second = self.visit(args[1])
             new: tuple[Any, ...] = (first, second)
-        elif op in _CHOICES and not args[0].dtype.is_vector:
+        elif op in CHOICES and not args[0].dtype.is_vector:
             new = (self.visit(args[0]),)
             for arm, given in ((args[1], new[0]), (args[2], negation(new[0]))):
-                if op is _CHOICES[1] and may_fail(arm):
+                if op is OPS["Select"] and may_fail(arm):
                     new = (*new, self.visit(arm))  # evaluated in any case
                     continue
                 with self.analyzer.scope(given):
                     new = (*new, self.visit(arm))
         else:
             return map_except_buffers(node, self.visit)
-        return node if all(a is b for a, b in zip(new, args, strict=True)) else node.replace(args=new)
+        return node if are_same(new, args) else node.replace(args=new)
 
     def let(self, node: Let) -> Let:
         value = self.visit(node.value)
@@ -272,7 +271,7 @@ class Scoped:
 
 def may_fail(expr: Expr) -> bool:
     """Whether evaluating an expression may be an error where it is not wanted: it reads memory or divides."""
-    return reads_memory(expr) or any(type(node) is Call and node.op in _DIVIDES for node in walk(expr))
+    return reads_memory(expr) or any(type(node) is Call and node.op in DIVISIONS for node in walk(expr))
 
 
 class Storage:

@@ -11,7 +11,9 @@ from ..buffer import Buffer
 from ..dtype import BOOL, DType
 from ..effects import has_effect, misses, reads_memory
 from ..expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Let, Var, is_const
+from ..node import are_same
 from ..op import OPS, Op
+from ..op_sets import CHOICES, DIVISIONS, EXTREMES
 from ..rewrite import map_except_buffers, substitute, walk
 from .bounds import bounds, exact, kept, linear_bounds, whole
 from .elements import Elements
@@ -32,10 +34,7 @@ _UNDEF = OPS["undef"]
 _UNDEFINED = {OPS["equal"]: False, OPS["not_equal"]: True}  # two undefined values are not equal
 _SUMS = frozenset((_ADD, _SUB, _MUL, _NEG))
 _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
-_CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
-_ANY = _CHOICES | {OPS["equal"], OPS["not_equal"]}  # what the table has rules of for values that are no integers
-_DIVIDES = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_EXTREMES = frozenset((OPS["min"], OPS["max"]))
+_ANY = CHOICES | {OPS["equal"], OPS["not_equal"]}  # what the table has rules of for values that are no integers
 STEPS = 16  # rules that may be applied at one place
 SEARCH = 64  # steps of the search for a proof of one comparison
 
@@ -120,7 +119,7 @@ class Simplifier:
     def inside(self, node: Call) -> Call:
         """A call with its arguments simplified, each where it is evaluated."""
         op, args = node.op, node.args
-        if op in _CHOICES and args[0].dtype.is_bool:
+        if op in CHOICES and args[0].dtype.is_bool:
             first = self.visit(args[0])
             new = [first]
             for arg, condition in zip(args[1:], (first, negation(first))):
@@ -130,7 +129,7 @@ class Simplifier:
                     continue
                 with self.analyzer.scope(condition):
                     new.append(self.visit(arg))
-            return node if all(a is b for a, b in zip(new, args)) else node.replace(args=tuple(new))
+            return node if are_same(new, args) else node.replace(args=tuple(new))
         visit = self.visit
         given = tuple([visit(arg) if type(arg) is not Const else arg for arg in args])
         for a, b in zip(given, args):
@@ -207,7 +206,7 @@ class Simplifier:
             return False
         for node in walk(expr):
             if type(node) is Call:
-                if node.op in _DIVIDES and node.dtype.element.is_int:
+                if node.op in DIVISIONS and node.dtype.element.is_int:
                     low, high = bounds(node.args[1], self.known)
                     if low <= 0 <= high:
                         return True
@@ -252,7 +251,7 @@ class Simplifier:
                 if is_const(one, 0) and self.droppable(other):
                     return one
         for arg in node.args:
-            if type(arg) is Call and arg.op in _EXTREMES:
+            if type(arg) is Call and arg.op in EXTREMES:
                 return self.by_table(node)
         return node
 

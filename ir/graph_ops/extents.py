@@ -14,14 +14,13 @@ from ..expr import BufferLoad, Call, Const, Expr, Var
 from ..graph import OpCall
 from ..node import recursion_room
 from ..op import OPS
+from ..op_sets import LAZY
 from ..rewrite import children, walk
 from ..stmt import Assert, Block, BufferStore, For, If, Stmt
 from . import dims
 
 # two sizes, and what is said where they differ
 Equal = tuple[str, Expr, Expr]
-
-_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 def checks(
@@ -82,7 +81,7 @@ class _Finder:
         elif cls is BufferLoad or cls is BufferStore:
             for at, index in enumerate(node.indices):
                 self.index(node.buffer, at, index)
-        if cls is If or (cls is Call and node.op in _LAZY) or (cls is Block and node.predicate is not None):
+        if cls is If or (cls is Call and node.op in LAZY) or (cls is Block and node.predicate is not None):
             condition = node.condition if cls is If else node.args[0] if cls is Call else node.predicate
             self.visit(condition)
             self.guarded(node, condition)

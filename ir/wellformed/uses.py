@@ -24,7 +24,7 @@ from ..expr import (
     Var,
 )
 from ..func import PrimFunc
-from ..op import OPS
+from ..op_sets import DIVISIONS, LAZY
 from ..rewrite import walk
 from ..stmt import Block
 from ..words import counted
@@ -294,7 +294,7 @@ class Uses(Scopes):
         if len(args) == 2:  # without a comprehension, for speed and for depth: it takes a frame of its own
             a, b = args
             signature: Any = (node.op, node.dtype, rules[type(a)](a), rules[type(b)](b))
-            if type(b) is Const and b.value == 0 and node.op in _DIVISIONS and b.dtype.is_int:
+            if type(b) is Const and b.value == 0 and node.op in DIVISIONS and b.dtype.is_int:
                 self.zero_divisor(node)
         else:
             kinds = []
@@ -322,7 +322,7 @@ class Uses(Scopes):
         """A division by a literal 0, where it is certain that it is computed."""
         if self.bindings.depth or self.unreached:
             return
-        lazy = (arg for call in walk(self.stmt) if type(call) is Call and call.op in _LAZY for arg in call.args[1:])
+        lazy = (arg for call in walk(self.stmt) if type(call) is Call and call.op in LAZY for arg in call.args[1:])
         if not any(part is node for arg in lazy for part in walk(arg)):
             hint = "a divisor is never 0; an `if` or `T.if_then_else` around the division keeps it from being computed"
             self.report("T304", f"`{node.op.symbol or node.op.spelling}` divides by 0", node, hint=hint)
@@ -389,8 +389,6 @@ class Uses(Scopes):
             )
 
 
-_DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 _SPECIAL_CALLS: dict[str, Callable[[Uses, Call], None]] = {
     "undef": Uses.undef,
     "address_of": Uses.address,

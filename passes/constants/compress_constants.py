@@ -26,7 +26,7 @@ from tirscript.ir.dtype import VOID, dtype
 from tirscript.ir.expr import BufferData, CallFunction, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
-from tirscript.ir.node import Attrs
+from tirscript.ir.node import Attrs, are_same
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import (
     AllocateConst,
@@ -178,7 +178,7 @@ def _in_bodies(func: PrimFunc, change: Any) -> PrimFunc:
 
     def bodies(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         new = tuple([visit(stmt) for stmt in stmts])
-        same = all(a is b for a, b in zip(new, stmts, strict=True))
+        same = are_same(new, stmts)
         result: tuple[Stmt, ...] = change(stmts if same else new)
         return result
 

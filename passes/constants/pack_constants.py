@@ -30,6 +30,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const,
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.op import OPS, Op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, DeclBuffer, For, Stmt
 
@@ -350,7 +351,7 @@ def _read(value: Expr) -> _Read | None:
             return None if inner is None or inner.flipped is not None else inner._replace(flipped=turned.args[1])
     if type(value) is BufferLoad:
         return _Read(value)
-    if type(value) is Call and value.op in _CHOICES:
+    if type(value) is Call and value.op in CHOICES:
         condition, load, padding = value.args
         if type(load) is BufferLoad and type(padding) is Const:
             return _Read(load, condition, padding)
@@ -395,7 +396,6 @@ _RULES: dict[Op, Callable[..., Any]] = {
     OPS["less_equal"]: lambda a, b: a <= b,
     OPS["logical_and"]: lambda a, b: a & b,
 }
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 def _is_plain(stmt: AllocBuffer) -> bool:

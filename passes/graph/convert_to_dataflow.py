@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from tirscript.ir.graph import Dataflow, GraphBind, GraphFunc, GraphIf, GraphVar, TensorType, TupleType
 from tirscript.ir.module import Module
-from tirscript.ir.node import Node
+from tirscript.ir.node import Node, are_same
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
@@ -62,8 +62,7 @@ class _Collecting:
             made.insert(0, stmt)
             needed.update(_variables((stmt,)))
         made[:0] = self.gathered(run, needed)
-        same = len(made) == len(body) and all(a is b for a, b in zip(made, body, strict=True))
-        return body if same else tuple(made)
+        return body if are_same(made, body) else tuple(made)
 
     def branches(self, stmt: GraphIf) -> GraphIf:
         then = self.body(stmt.then_body, (stmt.then_value,))

@@ -39,6 +39,7 @@ from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.hashing import structural_hash
 from tirscript.ir.module import Module
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import rewrite, substitute, walk
 
 from ..names import Names
@@ -53,7 +54,7 @@ def legalize_ops(module: Module, *, only: str = "", skip: str = "") -> Module:
         rewrite(one, {OpCall: maker.legalized, GraphBind: maker.bound}) if type(one) is GraphFunc else one
         for one in module.functions
     )
-    if not maker.made and all(a is b for a, b in zip(functions, module.functions, strict=True)):
+    if not maker.made and are_same(functions, module.functions):
         return module
     return module.replace(functions=(*maker.made, *functions))
 

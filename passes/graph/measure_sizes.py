@@ -59,6 +59,7 @@ from tirscript.ir.graph_ops import GRAPH_OPS, dims
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.graph_types import join
 from tirscript.ir.module import Module
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Return, Stmt
 
@@ -137,8 +138,7 @@ def _sized(param: GraphVar) -> GraphVar:
 def _named(kind: GraphType, name: str) -> GraphType:
     if type(kind) is TupleType:
         fields = tuple(_named(field, f"{name}_{at}") for at, field in enumerate(kind.fields))
-        same = all(one is other for one, other in zip(fields, kind.fields, strict=True))
-        return kind if same else kind.replace(fields=fields)
+        return kind if are_same(fields, kind.fields) else kind.replace(fields=fields)
     if type(kind) is TensorType and kind.shape is None and kind.rank is not None:
         return kind.replace(shape=_fresh(name, kind.rank), ndim=None)
     if type(kind) is ShapeType and kind.values is None and kind.rank is not None:
@@ -301,8 +301,7 @@ def _chosen(kind: GraphType, sides: Sequence[GraphType | None], name: str) -> Gr
     if type(kind) is TupleType and type(first) is TupleType and type(second) is TupleType:
         pairs = enumerate(zip(kind.fields, first.fields, second.fields, strict=True))
         fields = tuple(_chosen(field, both, f"{name}_{at}") for at, (field, *both) in pairs)
-        same = all(one is other for one, other in zip(fields, kind.fields, strict=True))
-        return kind if same else kind.replace(fields=fields)
+        return kind if are_same(fields, kind.fields) else kind.replace(fields=fields)
     if type(kind) is not TensorType or type(first) is not TensorType or type(second) is not TensorType:
         return kind
     if kind.shape is not None or kind.dtype is None or first.rank != second.rank or not (first.shape and second.shape):

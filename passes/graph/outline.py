@@ -21,7 +21,7 @@ from tirscript.ir.graph import (
     plain_dimensions,
 )
 from tirscript.ir.module import Module
-from tirscript.ir.node import Attrs
+from tirscript.ir.node import Attrs, are_same
 from tirscript.ir.op import OPS, cast
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
@@ -56,7 +56,7 @@ class Outlining:
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         changed = tuple(map(self.statement, body))
-        return body if all(a is b for a, b in zip(changed, body, strict=True)) else changed
+        return body if are_same(changed, body) else changed
 
     def statement(self, stmt: Stmt) -> Stmt:
         if type(stmt) is GraphIf:

@@ -30,6 +30,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.calls import IN_PLACE
 from tirscript.ir.module import Module
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import rewrite, substitute, walk
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.written import only_reads
@@ -122,8 +123,7 @@ def each_graph_func(module: Module, rule: Callable[[GraphFunc], GraphFunc]) -> M
     functions = tuple(
         rule(one) if type(one) is GraphFunc and not one.attrs.get(STEPS) else one for one in module.functions
     )
-    same = all(a is b for a, b in zip(functions, module.functions, strict=True))
-    return module if same else module.replace(functions=functions)
+    return module if are_same(functions, module.functions) else module.replace(functions=functions)
 
 
 _DIMENSIONS: dict[Any, str] = {

@@ -28,7 +28,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.module import Module
-from tirscript.ir.node import Node
+from tirscript.ir.node import Node, are_same
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer, Evaluate, For, Stmt
 
@@ -42,7 +42,7 @@ def write_in_place(module: Module) -> Module:
     """`cls.grow(h, k)` becomes `cls.grow_in_place(h)` where `h` is not used any more, and `k` is `h` from there on."""
     rewriting = _InPlace(module)
     functions = tuple(rewriting.function(one) if isinstance(one, PrimFunc) else one for one in module.functions)
-    if all(a is b for a, b in zip(functions, module.functions, strict=True)):
+    if are_same(functions, module.functions):
         return module
     made = (*rewriting.made.values(), *functions)
     called = {node.function for one in made for node in walk(one) if isinstance(node, (CallFunction, FunctionRef))}

@@ -16,6 +16,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Call, Const, Expr, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr, TupleItem
+from tirscript.ir.node import are_same
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.span import Span
@@ -409,7 +410,7 @@ def _value(step: Any) -> Any:
 
 
 def _with_args(bind: GraphBind, old: tuple[GraphExpr, ...], args: tuple[GraphExpr, ...]) -> GraphBind:
-    if all(a is b for a, b in zip(old, args, strict=True)):
+    if are_same(old, args):
         return bind
     value: Any = bind.value
     return bind.replace(value=value.replace(args=(value.args[0], TupleExpr(args), *value.args[2:])))

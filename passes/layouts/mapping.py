@@ -21,6 +21,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_cons
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, cast, get_op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Assume, For, Stmt
 
@@ -358,7 +359,7 @@ def _read(stage: Stage, source: Any, target: Any) -> Conversion | None:
     value: Expr = stage.store.value
     condition = stage.where
     other: Const | None = None
-    if type(value) is Call and value.op.name in ("if_then_else", "Select"):
+    if type(value) is Call and value.op in CHOICES:
         if condition is not None:
             return None
         condition, value, last = value.args

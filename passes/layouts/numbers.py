@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tirscript.ir.expr import Call, Const, Expr, Var
+from tirscript.ir.op_sets import CHOICES
 
 _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -41,7 +42,7 @@ def values_at(expr: Expr, values: Mapping[Var, Any]) -> Any:
     if type(expr) is Var:
         return values[expr]
     if type(expr) is Call:
-        if expr.op.name in ("if_then_else", "Select"):
+        if expr.op in CHOICES:
             return _either(*(values_at(arg, values) for arg in expr.args))
         return _RULES[expr.op.name](*(values_at(arg, values) for arg in expr.args))
     raise LookupError(f"{type(expr).__name__} in an index")

@@ -27,7 +27,7 @@ from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphFunc, Graph
 from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.module import Module
-from tirscript.ir.node import recursion_room
+from tirscript.ir.node import are_same, recursion_room
 from tirscript.ir.rewrite import substitute, walk
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, words
@@ -108,7 +108,7 @@ class _Reflow:
         if self.unseen:
             name = min(one.name if type(one) is GraphVar else str(one) for one in self.unseen)
             raise _wrong(f"no call of a tensor function in a dataflow is bound to `{name}`", self._way_out(name))
-        if all(a is b for a, b in zip(functions, self.module.functions, strict=True)):
+        if are_same(functions, self.module.functions):
             return Reflowed(self.module, tuple(self.decisions), self.report)
         made = self.module.replace(functions=(*self.functions.made, *functions))
         tidy = dead_code_elimination.function(made)
@@ -150,8 +150,7 @@ class _Reflow:
             elif type(now) is GraphIf:
                 now = self._branches(now)
             made.append(now)
-        same = len(made) == len(body) and all(a is b for a, b in zip(made, body, strict=True))
-        return body if same else tuple(made)
+        return body if are_same(made, body) else tuple(made)
 
     def _branches(self, stmt: GraphIf) -> GraphIf:
         sides = []

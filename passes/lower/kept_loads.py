@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import rewrite, walk
 from tirscript.ir.stmt import Bind, BufferStore, If, Stmt
 
@@ -39,7 +40,7 @@ def always_loaded(node: Expr) -> list[BufferLoad]:
         return [node, *(load for index in node.indices for load in always_loaded(index))]
     if type(node) is not Call:
         return []
-    first = node.op.name in ("if_then_else", "logical_and", "logical_or")
+    first = node.op in LAZY
     return [load for arg in (node.args[:1] if first else node.args) for load in always_loaded(arg)]
 
 

@@ -23,7 +23,9 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, cast, get_op
+from tirscript.ir.op_sets import DIVISIONS
 from tirscript.ir.rewrite import definitions, map_tuple, refresh, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
@@ -185,7 +187,6 @@ def _apart(extents: list[Extent], loop: For) -> bool:
     return high - low < abs(step) and abs(step) * count + high - low < 1 << (bits - 1)
 
 
-_DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
 _NOT_BY_LANE = frozenset(OPS[name] for name in ("undef", "isnullptr"))
 _BY_NAME = ("call_pure_extern", "call_llvm_pure_intrin")
 
@@ -294,7 +295,7 @@ class _Vectorizer:
             if type(part) is BufferLoad and part.indices:
                 if not any(structural_equal(part, one, map_free_vars=False) for one in there):
                     return self.both(mask, condition)
-            elif type(part) is Call and (part.op in _DIVISIONS or part.op in _NOT_BY_LANE):
+            elif type(part) is Call and (part.op in DIVISIONS or part.op in _NOT_BY_LANE):
                 return self.both(mask, condition)
         return mask
 
@@ -332,7 +333,7 @@ class _Vectorizer:
         if mask is not None and indices:
             # lanes that are off must not load, not even the element that all lanes share
             return node.replace(indices=(*indices[:-1], self.wide(indices[-1])), predicate=mask)
-        if not varies and all(a is b for a, b in zip(indices, node.indices, strict=True)):
+        if not varies and are_same(indices, node.indices):
             return node
         return node.replace(indices=indices)
 
@@ -349,7 +350,7 @@ class _Vectorizer:
         if op.effect != "pure" or op.name in _BY_NAME:
             raise _Refuse
         if (
-            op in _DIVISIONS
+            op in DIVISIONS
             and node.dtype.is_int
             and mask is not None
             and (type(node.args[1]) is not Const or is_zero(node.args[1]))
@@ -362,7 +363,7 @@ class _Vectorizer:
                 return result
         args = tuple(self.expr(arg, mask) for arg in node.args)
         if not any(arg.dtype.is_vector for arg in args):
-            return node if all(a is b for a, b in zip(args, node.args, strict=True)) else node.replace(args=args)
+            return node if are_same(args, node.args) else node.replace(args=args)
         if op in _NOT_BY_LANE:
             raise _Refuse
         folded = self.ramp(node, args, mask)

@@ -34,6 +34,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.op import OPS, cast, const, get_op
+from tirscript.ir.op_sets import CHOICES, DIVISIONS, EXTREMES
 from tirscript.ir.rewrite import free_vars, map_except_buffers, rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
 
@@ -47,17 +48,14 @@ READ = 2
 UNKNOWN = 509
 # the numbers that symbols are within
 Sizes: TypeAlias = dict[Var, tuple[int, int]]
-_CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
 # what is asked of an index, and what is asked of it where it is negated
 _TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
-_DIVISIONS = tuple(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv"))
-_EXTREMES = (OPS["max"], OPS["min"])
 
 
 def with_borders(func: PrimFunc, *, ordered: bool) -> PrimFunc:
     """The function with copies for the windows that reach over a border; itself where there are none. Floats are not
     reduced in another order where these are to stay `ordered`."""
-    if may_overlap(func) or not any(type(node) is Call and node.op in _CHOICES for node in walk(func.body)):
+    if may_overlap(func) or not any(type(node) is Call and node.op in CHOICES for node in walk(func.body)):
         return func
     own = {*func.param_buffers, *(stmt.buffer for stmt in func.body if type(stmt) is AllocBuffer)}
     sizes = {size: (0, min(LONGEST, size.dtype.int_range()[1])) for size in func.symbols if size.dtype.kind == "int"}
@@ -145,7 +143,7 @@ def _is_told(size: Expr, symbols: Sizes) -> bool:
     """Whether symbols alone tell a size, and it is no error to ask for it where no loop does."""
     if not symbols.keys() >= set(free_vars(size)) or reads_memory(size):
         return False
-    divisors = (node.args[1] for node in walk(size) if type(node) is Call and node.op in _DIVISIONS)
+    divisors = (node.args[1] for node in walk(size) if type(node) is Call and node.op in DIVISIONS)
     return all(type(divisor) is Const and divisor.value > 0 for divisor in divisors)
 
 
@@ -156,11 +154,11 @@ def _choosing(block: Block, store: BufferStore, ordered: bool) -> tuple[Expr | N
     update, value = update_by(store), store.value
     if update is None or not any(axis.kind == "reduce" for axis in block.axes):
         return None, None
-    if type(value) is not Call or value.op in _CHOICES:
+    if type(value) is not Call or value.op in CHOICES:
         new = _at_once(update.value) if type(update.value) is Call else update.value
         if type(new) is not Call or new.op is not OPS["if_then_else"] or type(new.args[1]) is not BufferLoad:
             return None, None
-        mine, extreme = BufferLoad(store.buffer, store.indices), update.op in _EXTREMES
+        mine, extreme = BufferLoad(store.buffer, store.indices), update.op in EXTREMES
         if extreme and new.dtype.is_float and update.first:
             if ordered:
                 return None, None
@@ -168,7 +166,7 @@ def _choosing(block: Block, store: BufferStore, ordered: bool) -> tuple[Expr | N
         else:
             value = update.combine(mine, new)
     value = rewrite(value, {Call: _at_once})
-    choices = [node for node in walk(value) if type(node) is Call and node.op in _CHOICES]
+    choices = [node for node in walk(value) if type(node) is Call and node.op in CHOICES]
     if not choices or not all(_is_same(one, choices[0]) for one in choices) or choices[0].op is not OPS["if_then_else"]:
         return None, None
     _, load, other = choices[0].args
@@ -319,7 +317,7 @@ def _knowing(block: Block, symbols: Sizes) -> Analyzer:
 
 
 def _has_limits(size: Expr) -> bool:
-    return any(type(node) is Call and node.op in (*_EXTREMES, *_CHOICES) for node in walk(size))
+    return any(type(node) is Call and node.op in EXTREMES | CHOICES for node in walk(size))
 
 
 def _nest(copy: Buffer, places: list[Var], store: BufferStore) -> For:

@@ -22,6 +22,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import CHOICES, EXTREMES
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
@@ -59,11 +60,8 @@ def added_always(func: PrimFunc) -> PrimFunc:
 
     Nothing is -0.0: with 0.0 a sum of -0.0 would lose its sign. Of two the greater is kept by `T.max`.
     """
-    chooses = any(type(node) is If or (type(node) is Call and node.op in _CHOICES) for node in walk(func.body))
+    chooses = any(type(node) is If or (type(node) is Call and node.op in CHOICES) for node in walk(func.body))
     return _Added().function(func) if chooses else func
-
-
-_CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 class _Added(Scoped):
@@ -130,7 +128,7 @@ def _extreme(store: BufferStore) -> BufferStore | None:
     from ..schedule.reducers import update_by
 
     value = store.value
-    if type(value) is not Call or value.op not in _CHOICES or not uses(value.args[0], store.buffer):
+    if type(value) is not Call or value.op not in CHOICES or not uses(value.args[0], store.buffer):
         return None
     update = update_by(store)
     if update is None:
@@ -152,13 +150,10 @@ def _under(conditions: list[Expr], store: BufferStore) -> Expr | None:
     assert condition is not None
     mine = BufferLoad(store.buffer, store.indices)
     choice = OPS["if_then_else"]
-    if update.op in _EXTREMES and dtype.is_float and (update.first or value.op in _CHOICES):  # type: ignore[attr-defined]
+    if update.op in EXTREMES and dtype.is_float and (update.first or value.op in CHOICES):  # type: ignore[attr-defined]
         return Call(choice, (condition, value, mine), dtype)  # no value leaves a nan as it is
     chosen = Call(choice, (condition, update.value, neutral(update.op, dtype)), dtype)
-    return update.combine(mine, chosen) if update.op in _EXTREMES else Call(update.op, (mine, chosen), dtype)
-
-
-_EXTREMES = (OPS["max"], OPS["min"])
+    return update.combine(mine, chosen) if update.op in EXTREMES else Call(update.op, (mine, chosen), dtype)
 
 
 def begun_blocks(func: PrimFunc) -> PrimFunc:

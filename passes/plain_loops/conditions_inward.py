@@ -20,6 +20,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import BOOL
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
@@ -41,8 +42,7 @@ def _loop(loop: For, inlined: Inline) -> For:
     if any(type(node) is For for node in walk(given)):
         given = inlined(given, True)
     body = tuple([_inward(stmt, inlined) for stmt in given])
-    same = len(body) == len(loop.body) and all(a is b for a, b in zip(body, loop.body, strict=True))
-    return loop if same else loop.replace(body=body)
+    return loop if are_same(body, loop.body) else loop.replace(body=body)
 
 
 def _inward(stmt: Stmt, inlined: Inline) -> Stmt:

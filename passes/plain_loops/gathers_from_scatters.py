@@ -20,7 +20,9 @@ from msgspec import Struct
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.node import are_same
+from tirscript.ir.op import const, get_op
+from tirscript.ir.op_sets import COMPARISONS
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, For, If, Stmt
 
@@ -31,14 +33,13 @@ from .plain import conjuncts
 # an innermost loop along the results is quicker as it stands from so many iterations on, and from so many where the
 # results are no whole vectors of so many lanes
 LONG, SHORT, LANES = 256, 32, 16
-_COMPARISONS = frozenset(OPS[name] for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 
 
 def gathers_from_scatters(func: PrimFunc, pays: Callable[[PrimFunc, For], bool], ordered: bool) -> PrimFunc:
     """The function whose nests gather what they add up where that pays; no sums of floats where these are `ordered`."""
     gathered = functools.partial(_gathered, pays=functools.partial(pays, func), ordered=ordered)
     body = tuple([gathered(stmt) if type(stmt) is For else stmt for stmt in func.body])
-    return func if all(a is b for a, b in zip(body, func.body, strict=True)) else func.replace(body=body)
+    return func if are_same(body, func.body) else func.replace(body=body)
 
 
 class _Place(Struct, frozen=True, eq=False):
@@ -214,7 +215,7 @@ _BOUNDS = {"less": (1, True), "less_equal": (0, True), "greater": (1, False), "g
 
 def _known(condition: Expr, places: list[_Place]) -> Expr:
     """What is asked of the place of a result, asked of the loop over the results."""
-    if type(condition) is not Call or condition.op not in _COMPARISONS:
+    if type(condition) is not Call or condition.op not in COMPARISONS:
         return condition
     args = list(condition.args)
     for at, side in enumerate(args):

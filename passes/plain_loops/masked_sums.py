@@ -22,6 +22,7 @@ from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import DIVISIONS
 from tirscript.ir.rewrite import map_except_buffers, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore
 
@@ -33,7 +34,7 @@ LANES = 4
 # large vectors have so many, or half of them; filters fill them where they are this part of whole ones
 LARGE, FULL = 16, 0.6
 _CHOICE, _ADD = OPS["if_then_else"], OPS["add"]
-_DIVISIONS = frozenset(OPS[name] for name in ("floordiv", "floormod", "truncdiv", "truncmod", "ceildiv", "div"))
+_DIVISIONS = DIVISIONS | {OPS["div"]}
 # what gives a value of whatever operands
 _TOTAL = frozenset(OPS[name] for name in ("add", "sub", "mul", "negative", "cast", "max", "min", "abs"))
 

@@ -14,6 +14,7 @@ from tirscript.ir.arith.scoped import Scoped
 from tirscript.ir.arith.simplifier import Simplifier
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.stmt import BufferStore
@@ -50,7 +51,7 @@ class _Indices(Scoped):
         """A load or store."""
         new = map_except_buffers(node, self.visit)
         indices = tuple([one if _is_plain(one) else self.expressions.whole(one) for one in new.indices])
-        if all(one is other for one, other in zip(indices, new.indices, strict=True)):
+        if are_same(indices, new.indices):
             return new
         return self.expressions.legal(new, new.replace(indices=indices))
 

@@ -21,6 +21,7 @@ from tirscript.ir.arith.linear import linear
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import substitute, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, For, If, Stmt
@@ -39,7 +40,7 @@ def tiles_joined(func: PrimFunc, pays: Callable[[PrimFunc, For], bool], ordered:
     sums = {made.store.buffer for stmt, made in found if pays(func, made.nest(stmt))}
     instead: dict[int, Stmt] = {id(stmt): made.nest(stmt) for stmt, made in found if made.store.buffer in sums}
     body = tuple([instead.get(id(stmt), stmt) for stmt in func.body])
-    return func if all(a is b for a, b in zip(body, func.body, strict=True)) else func.replace(body=body)
+    return func if are_same(body, func.body) else func.replace(body=body)
 
 
 class _Nest(Struct, frozen=True, eq=False):

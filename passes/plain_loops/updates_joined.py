@@ -15,6 +15,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import Bind, BufferStore, For, Stmt
@@ -35,7 +36,7 @@ def updates_joined(body: tuple[Stmt, ...], *, in_order: bool) -> tuple[Stmt, ...
         return node if made is node.body else node.replace(body=made)
 
     made = in_plain_loops(body, {For: loop})
-    return body if all(a is b for a, b in zip(body, made, strict=True)) else made
+    return body if are_same(body, made) else made
 
 
 def _joined(stmts: tuple[Stmt, ...], in_order: bool) -> tuple[Stmt, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Const
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, If, ScalarDecl, Stmt
@@ -43,7 +44,7 @@ def variables_from_arrays(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             except _Refuse:
                 continue
     made = [_own(stmt) if type(stmt) is For else stmt for stmt in body]
-    return body if all(a is b for a, b in zip(body, made, strict=True)) else tuple(made)
+    return body if are_same(body, made) else tuple(made)
 
 
 def _own(loop: For) -> For:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, is_const
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, For, ScalarDecl, Stmt
 
@@ -31,7 +32,7 @@ def variables_from_buffers(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             rest = tuple(other for other in body if other is not stmt)
             body = _within(rest, stmt.buffer, inside=False) or body
     made = in_plain_loops(body, {For: _of_loop})
-    return body if all(a is b for a, b in zip(body, made, strict=True)) else made
+    return body if are_same(body, made) else made
 
 
 def _of_loop(loop: For) -> For:

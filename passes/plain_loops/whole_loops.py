@@ -25,6 +25,7 @@ from tirscript.ir.arith.presburger import Dependences, is_parallel, may_merge
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, const
 from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, For, Stmt
@@ -53,8 +54,7 @@ def whole_loops(func: PrimFunc) -> PrimFunc:
             body += _joined(rewrite(stmt, {For: partial(_simpler, _divided_variables(stmt))}))
         else:
             body.append(stmt)
-    same = len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True))
-    return func if same else func.replace(body=tuple(body))
+    return func if are_same(body, func.body) else func.replace(body=tuple(body))
 
 
 def _divided_variables(nest: For) -> set[Var]:
@@ -203,7 +203,7 @@ def _joined(nest: For) -> list[For]:
         parts: list[For] = [_nest(loops, (stmt,)) for stmt in body]
         parts = [parts[0], *(refresh(part) for part in parts[1:])]
         made = [_alone(part) for part in parts]
-        if all(one is part for one, part in zip(made, parts, strict=True)):
+        if are_same(made, parts):
             return [nest]
         deps = Dependences(tuple(parts))
         apart = all(may_merge(deps, a, b).legal for a, b in itertools.combinations(parts, 2))

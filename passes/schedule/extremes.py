@@ -18,6 +18,7 @@ from tirscript.ir.dtype import BOOL
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
 from tirscript.ir.op import OPS, Op, get_op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, ScalarDecl, Stmt
 
@@ -39,7 +40,6 @@ OPPOSITES = {
     OPS["greater_equal"]: OPS["less"],
     OPS["less_equal"]: OPS["greater"],
 }
-CHOICES = (OPS["if_then_else"], OPS["Select"])
 
 
 class Extreme(Struct, frozen=True, eq=False):
@@ -282,7 +282,6 @@ def _grows(index: Expr, var: Var) -> bool:
 
 
 __all__ = [
-    "CHOICES",
     "LOOSE",
     "OPPOSITES",
     "ORDERS",

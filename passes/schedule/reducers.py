@@ -10,6 +10,7 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, Const, Expr, const
 from tirscript.ir.op import OPS, Op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, BufferStore
 
@@ -49,7 +50,6 @@ IDENTITIES: dict[Op, Callable[[DType], Const]] = {
 }
 
 
-CHOICES = frozenset((OPS["if_then_else"], OPS["Select"]))
 # whether what stands first is the greater one
 COMPARISONS = {OPS["greater"]: True, OPS["greater_equal"]: True, OPS["less"]: False, OPS["less_equal"]: False}
 

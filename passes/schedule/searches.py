@@ -19,11 +19,12 @@ from tirscript.ir.dtype import BOOL
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.op import OPS, Op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, If, Stmt
 
 from ..statements import is_element
-from .extremes import CHOICES, LOOSE, OPPOSITES, ORDERS, STRICT, order_of, stores_by_memory
+from .extremes import LOOSE, OPPOSITES, ORDERS, STRICT, order_of, stores_by_memory
 
 
 class Search(Struct, frozen=True, eq=False):

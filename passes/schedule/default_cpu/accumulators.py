@@ -24,6 +24,7 @@ from tirscript.ir.arith.linear import linear
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, Const
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import BufferStore, For, ScalarDecl, Stmt
@@ -49,8 +50,7 @@ def with_accumulators(loop: For, known: Analyzer) -> For:
     body: list[Stmt] = []
     for stmt in written.body:
         body += _kept(stmt, written, known) if type(stmt) is For else (stmt,)
-    same = len(body) == len(loop.body) and all(a is b for a, b in zip(body, loop.body, strict=True))
-    return loop if same else loop.replace(body=tuple(body))
+    return loop if are_same(body, loop.body) else loop.replace(body=tuple(body))
 
 
 def _fields_written_out(loop: For) -> tuple[Stmt, ...]:

@@ -14,6 +14,7 @@ import math
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer
 
@@ -83,7 +84,7 @@ def _permutes(nest: Nest) -> bool:
 
 def _chooses(value: Expr) -> bool:
     """Whether a value depends on a condition."""
-    return any(type(node) is Call and node.op.name in ("if_then_else", "Select") for node in walk(value))
+    return any(type(node) is Call and node.op in CHOICES for node in walk(value))
 
 
 def _loads(nest: Nest) -> list[BufferLoad]:

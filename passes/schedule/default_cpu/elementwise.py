@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from tirscript.ir.expr import BufferLoad, Call, Const, Var
-from tirscript.ir.node import Node
+from tirscript.ir.node import Node, are_same
 from tirscript.ir.op import OPS
 from tirscript.ir.rewrite import uses, walk
 
@@ -30,7 +30,7 @@ def in_memory_order(work: Work, name: str) -> Nest | None:
     if nest is None or nest.reduced:
         return nest
     order = [dim for index in nest.store.indices if (dim := nest.dim(index)) is not None]
-    if len(order) != len(nest.dims) or all(one is other for one, other in zip(order, nest.dims, strict=True)):
+    if len(order) != len(nest.dims) or are_same(order, nest.dims):
         return nest
     work.attempt(_reorder, tuple(dim.loop for dim in order))
     return work.nest(name, symbolic=True)

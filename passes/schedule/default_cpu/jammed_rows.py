@@ -25,6 +25,7 @@ from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import EXTREMES
 from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
@@ -136,10 +137,7 @@ def _foretold(loop: For) -> bool:
     """Whether all that steps change for the next ones are extremes: processors foretell which of the two is taken."""
     stores = [node for node in walk(loop.body) if type(node) is BufferStore and uses(node.value, node.buffer)]
     updates = [update_by(store) for store in stores]
-    return bool(stores) and all(one is not None and one.op in _EXTREMES for one in updates)
-
-
-_EXTREMES = (OPS["max"], OPS["min"])
+    return bool(stores) and all(one is not None and one.op in EXTREMES for one in updates)
 
 
 def jammed(loop: For, first: Expr, count: int) -> tuple[Stmt, ...]:

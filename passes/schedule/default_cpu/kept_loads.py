@@ -24,6 +24,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import children, definitions, free_vars, rewrite, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
@@ -31,7 +32,6 @@ from ...statements import keep_comments, may_overlap, reads_memory
 
 _TAKEN = frozenset((BufferStore, If, Bind, ScalarDecl))
 # operators of which only the first operand is evaluated always
-_CHOICES = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 _ADDRESS = OPS["address_of"]
 
 
@@ -153,7 +153,7 @@ def _always(root: Expr) -> Iterator[BufferLoad]:
         node = todo.pop()
         if type(node) is BufferLoad:
             yield node
-        todo += node.args[:1] if type(node) is Call and node.op in _CHOICES else children(node)
+        todo += node.args[:1] if type(node) is Call and node.op in LAZY else children(node)
 
 
 __all__ = ["kept_loads"]

@@ -27,7 +27,7 @@ from tirscript.ir.dtype import INT32
 from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferData, BufferLoad, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import Node
+from tirscript.ir.node import Node, are_same
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt, While
@@ -83,7 +83,7 @@ def outer_vectors(
         else:
             body.append(stmt)
         without = next(small, None)
-    if len(body) == len(given) and all(a is b for a, b in zip(body, given, strict=True)):
+    if are_same(body, given):
         return func
     others = [stmt for stmt in body if type(stmt) is not AllocBuffer]
     inside = {node.buffer for node in walk(tuple(others)) if type(node) is AllocBuffer}

@@ -21,7 +21,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.node import Node
-from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import children, defined_by, free_vars, rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, ScalarDecl, Stmt
 
@@ -35,7 +35,6 @@ from .nests import stride_of
 # iterations of a loop for which vectors are put together of elements that do not lie beside each other
 LONG = 16
 # what evaluates some of its operands only now and then
-_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 class Records:
@@ -128,7 +127,7 @@ def _evaluated(expr: Expr | None) -> Iterator[BufferLoad]:
         node = todo.pop()
         if type(node) is BufferLoad:
             yield node
-        elif type(node) is Call and node.op in _LAZY:
+        elif type(node) is Call and node.op in LAZY:
             todo.append(node.args[0])
         else:
             todo += children(node)

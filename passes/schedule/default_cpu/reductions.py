@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.expr import BufferLoad, Call, Const
 from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
-from ..reducers import CHOICES
 from .nests import Dim, Nest, begins_anyway, by_library, goes_along_fields, heavy, stride_of
 from .streams import parameters
 from .work import Work

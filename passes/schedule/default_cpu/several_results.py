@@ -32,7 +32,7 @@ from tirscript.ir.dtype import INT32
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.node import NO_ATTRS
+from tirscript.ir.node import NO_ATTRS, are_same
 from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.rewrite import free_buffers, refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
@@ -58,7 +58,7 @@ def with_several_results(func: PrimFunc) -> PrimFunc:
         site = _site(stmt) if type(stmt) is For else None
         made = None if site is None else site.loops(func, _kept(func, stmt))
         body += (stmt,) if made is None else keep_comments(stmt, made)
-    if len(body) == len(func.body) and all(a is b for a, b in zip(body, func.body, strict=True)):
+    if are_same(body, func.body):
         return func
     return func.replace(body=tuple(body))
 

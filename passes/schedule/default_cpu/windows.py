@@ -21,7 +21,7 @@ from msgspec import Struct
 from tirscript.ir.arith.linear import linear
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, Call, Expr
-from tirscript.ir.op import OPS
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import uses, walk
 
 from ..blocks import writes_of
@@ -115,7 +115,7 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
     columns = nest.dim(nest.store.indices[-1]) if nest.store.indices else None
     if columns is None or not is_plain(store, nest) or store.buffer.strides is not None or columns.extent < 4:
         return None
-    if any(type(node) is Call and node.op in _CHOICES for node in walk(nest.value)):
+    if any(type(node) is Call and node.op in LAZY for node in walk(nest.value)):
         return None
     along = [load for load in nest.loads() if uses(load.indices, columns.var)]
     if len(along) != 1 or not 1 <= (stride_of(along[0], columns.var) or 0) <= FARTHEST:
@@ -142,9 +142,6 @@ def roles_of(work: Work, nest: Nest) -> Window | None:
         return None  # indices that may wrap around make no plain vectors of the lines of a copy
     height = 1 if lines is None else _height(lines.extent)
     return Window(columns, _lanes(columns.extent, work.facts.lanes(nest.dtype.bits)), lines, height, image)
-
-
-_CHOICES = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 def _is_window(nest: Nest, index: Expr) -> bool:

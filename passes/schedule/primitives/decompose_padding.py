@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tirscript.ir.expr import Call, Const, Expr, Var
 from tirscript.ir.node import NO_ATTRS
-from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op import get_op
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import refresh, substitute, uses
 from tirscript.ir.stmt import Block, BufferStore, Stmt
 
@@ -16,8 +17,6 @@ from ..primitive import BlockAt, LoopAt, primitive, query
 from ..refusal import ScheduleError
 from ..tree import Place, Tree
 from .compute_inline import single_store
-
-CHOICES = frozenset(OPS[name] for name in ("if_then_else", "Select", "select") if name in OPS)
 
 
 @primitive

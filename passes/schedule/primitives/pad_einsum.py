@@ -10,6 +10,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.op import OPS, cast, const, get_op
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import free_vars, rewrite, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
@@ -27,7 +28,6 @@ from ..tree import Place
 from .cache import check_copied_behind, written_to
 
 CASTS = frozenset((OPS["cast"], OPS["negative"]))
-_LAZY = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 @primitive
@@ -231,7 +231,7 @@ def _reduction(edit: Edit, block: Place, padding: Sequence[int]) -> tuple[Update
 
 def _chooses(value: Expr) -> bool:
     """Whether it depends on a condition which elements a value reads."""
-    return any(type(node) is Call and node.op in _LAZY for node in walk(value))
+    return any(type(node) is Call and node.op in LAZY for node in walk(value))
 
 
 def _steps_of(index: Expr, padded: set[Var]) -> dict[Var, int] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
-from tirscript.ir.op import OPS, get_op
+from tirscript.ir.op import get_op
+from tirscript.ir.op_sets import LAZY
 from tirscript.ir.rewrite import refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, BufferStore, Evaluate, For, Stmt
 
@@ -15,7 +16,6 @@ from .blocked_scan import Pieces, Scan, scan_alone, without
 
 # the sum of a part is made in so many vectors: one addition need not wait for another
 VECTORS = 4
-_CONDITIONAL = frozenset(OPS[name] for name in ("if_then_else", "logical_and", "logical_or"))
 
 
 @primitive
@@ -101,7 +101,7 @@ class _Parts(Pieces):
     def ahead(self, at: Expr) -> tuple[Stmt, ...]:
         """Brings near what the next block reads: memory would wait while this one is in the caches."""
         nodes = list(walk(self.scan.value))
-        if any(type(node) is Call and node.op in _CONDITIONAL for node in nodes):
+        if any(type(node) is Call and node.op in LAZY for node in nodes):
             return ()  # not all that stands there is read
         loads = [node for node in nodes if type(node) is BufferLoad]
         places = {(load.buffer, load.indices): load for load in loads if uses(load.indices, self.scan.axis.var)}

@@ -9,7 +9,8 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.effects import has_effect
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
-from tirscript.ir.op import OPS, cast, const
+from tirscript.ir.op import cast, const
+from tirscript.ir.op_sets import CHOICES, LAZY
 from tirscript.ir.rewrite import free_vars, substitute, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
 
@@ -25,7 +26,7 @@ from ..reducers import update_of
 from ..tree import Place
 from .cache import check_copied_before
 
-CONDITIONAL = frozenset(OPS[name] for name in ("if_then_else", "Select", "logical_and", "logical_or"))
+CONDITIONAL = CHOICES | LAZY
 
 
 @primitive

@@ -12,6 +12,7 @@ from tirscript.ir.effects import leaves_loop
 from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var, is_const
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, const, get_op
+from tirscript.ir.op_sets import CHOICES, LAZY
 from tirscript.ir.rewrite import children, substitute, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, Evaluate, For
 
@@ -24,7 +25,7 @@ from .cache import chosen
 
 LINE = 64  # bytes that come at once
 # operators that evaluate no more than their first operand always
-_CHOOSE = frozenset(("if_then_else", "Select", "logical_and", "logical_or"))
+_CHOOSE = CHOICES | LAZY
 
 
 @primitive
@@ -190,7 +191,7 @@ def _always(value: Expr) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack += node.args[:1] if type(node) is Call and node.op.name in _CHOOSE else children(node)
+        stack += node.args[:1] if type(node) is Call and node.op in _CHOOSE else children(node)
 
 
 def _lines(edit: Edit, innermost: Place, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[int, int]:

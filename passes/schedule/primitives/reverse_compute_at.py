@@ -9,7 +9,8 @@ from tirscript.ir.arith.logic import comparison, conjuncts
 from tirscript.ir.arith.presburger import Dependences, uncovered_reads
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
-from tirscript.ir.op import OPS, cast, const
+from tirscript.ir.op import cast, const
+from tirscript.ir.op_sets import CHOICES
 from tirscript.ir.rewrite import free_vars, substitute, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For
 
@@ -228,7 +229,7 @@ def _keeps(stmt: Block) -> bool:
     kept = 0
     while todo:
         value = todo.pop()
-        if type(value) is Call and value.op in (OPS["Select"], OPS["if_then_else"]):
+        if type(value) is Call and value.op in CHOICES:
             todo += value.args[1:]
         elif type(value) is BufferLoad and value.buffer is store.buffer:
             kept += same_indices(value.indices, store.indices) and value.predicate is None
