@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, PrimFunc, error, suggest
-from tirscript.ir.whole_files import reason
+from tirscript.ir.whole_files import reason, write_file
 
 Program = PrimFunc | GraphFunc | Module
 STDIN = "-"
@@ -47,6 +47,12 @@ def writing(path: str | None, beside: str | None = None) -> Iterator[None]:
             path = beside
         message = f"{path} cannot be written: {reason(problem)}"
         raise DiagnosticError([error("T002", message)]) from None
+
+
+def save(path: str, text: str) -> None:
+    """Write a file whole, or leave it as it is."""
+    with writing(path):
+        write_file(path, text.encode())
 
 
 def spare(argument: str, *outputs: str | None) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from tirscript.ir import DiagnosticError, error
-from tirscript.ir.whole_files import write_file
 from tirscript.ir.words import counted
 
-from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, writing
+from .files import FILE, STDIN, expand, may_hold_programs, name_of, read_bytes, save
 from .output import difference, note, report, write
 
 EPILOG = """\b
@@ -105,11 +104,6 @@ class _Count:
             yield f"{counted(self.failed, 'file')} failed"
 
 
-def _save(path: str, text: str) -> None:
-    with writing(path):
-        write_file(path, text.encode())
-
-
 @click.command(name="fmt", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="PATH...")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a file would change.")
@@ -154,7 +148,7 @@ def _one(path: str, searched: bool, check: bool, show: bool, width: int, quiet: 
         return False
     if path != STDIN:
         if not check and not show:
-            _save(path, new)
+            save(path, new)
         if not quiet:
             note(f"{'would reformat' if check or show else 'reformatted'} {path}")
     return True

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import click
 
-from tirscript.ir.whole_files import write_file
-
 from .completion import PASSES
-from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, spare, split_name, writing
+from .files import FILE, STDIN, has_graphs, name_of, named, read_programs, read_text, save, spare, split_name
 from .opt import read_passes
 
 EPILOG = """\b
@@ -63,17 +61,12 @@ def command(file: str, passes: str, output: str | None, compiled: bool, opened: 
     if target == STDIN:
         sys.stdout.write(text)
         return
-    _write(target, text)
+    save(target, text)
     if progress is not None:
         progress("")
     print(f"{target}: {len(text.encode()) / 1e6:.1f} MB", file=sys.stderr)
     if opened:
         click.launch(target)
-
-
-def _write(path: str, text: str) -> None:
-    with writing(path):
-        write_file(path, text.encode())
 
 
 _last = 0.0

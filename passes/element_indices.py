@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.arith.linear import Linear, expression, linear
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Const, Expr, Var, is_const
 from tirscript.ir.op import get_op
 from tirscript.ir.rewrite import substitute, uses
 
@@ -74,7 +74,7 @@ def _digits(
         low = substitute(start, values)
         if at and not analyzer.can_prove(get_op("less_equal")(stop * factor, Const(mine[at - 1][1], stop.dtype))):
             return None
-        if len(mine) > 1 and not (type(low) is Const and low.value == 0):
+        if len(mine) > 1 and not is_const(low, 0):
             return None
         value = left if not at else left % mine[at - 1][1]
         found[var] = value if factor == 1 else value // factor

@@ -7,11 +7,10 @@ import math
 from tirscript.ir.arith.bounds import bounds, whole
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, INT64, DType
-from tirscript.ir.expr import Const, Expr, Ramp
+from tirscript.ir.expr import Const, Expr, Ramp, is_const
 from tirscript.ir.op import cast, const, get_op
 
 from .simplify import simplified
-from .statements import is_one
 
 
 def index_dtype(shape: tuple[Expr, ...]) -> DType:
@@ -35,7 +34,7 @@ def row_major_strides(shape: tuple[Expr, ...]) -> tuple[Expr, ...]:
     out: list[Expr] = []
     for dim in reversed(shape):
         out.append(stride)
-        stride = simplified(stride * cast(dim, dtype)) if not is_one(stride) else cast(dim, dtype)
+        stride = simplified(stride * cast(dim, dtype)) if not is_const(stride, 1) else cast(dim, dtype)
     return tuple(reversed(out))
 
 

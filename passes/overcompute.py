@@ -119,7 +119,7 @@ class Idle(Contents):
             return is_const(first, _EXTREMES[value.op]) and self._element(here, second)
         if type(value) is Call and value.op is _MUL:
             for mine, other in (value.args, value.args[::-1]):
-                if self._element(here, mine) and type(other) is Const and other.value == 1:
+                if self._element(here, mine) and is_const(other, 1):
                     return True
         return False
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tirscript.ir.arith.scoped import may_fail
 from tirscript.ir.diagnostic import DiagnosticError, error
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast
 from tirscript.ir.op_sets import CHOICES
@@ -48,7 +48,7 @@ def _call(call: Call) -> Expr:
     if not undefined or call.op.effect != "pure" or not (call.dtype.element.is_float or call.dtype.element.is_int):
         # what a comparison with undef gives is not any value: it stays
         return call
-    if call.op is _MUL and any(type(arg) is Const and arg.value == 0 for arg in args):
+    if call.op is _MUL and any(is_const(arg, 0) for arg in args):
         return next(arg for arg in args if type(arg) is Const)
     if any(has_effect(arg) for arg in args):
         return call

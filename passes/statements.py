@@ -99,23 +99,11 @@ def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(out)
 
 
-def is_zero(expr: Expr) -> bool:
-    """Whether an expression is the constant 0."""
-    return type(expr) is Const and expr.value == 0
-
-
-def is_one(expr: Expr) -> bool:
-    """Whether an expression is the number 1."""
-    return type(expr) is Const and expr.value == 1
-
-
 __all__ = [
     "conjunction",
     "equal",
     "has_effect",
     "is_element",
-    "is_one",
-    "is_zero",
     "keep_comments",
     "map_except_buffers",
     "may_overlap",

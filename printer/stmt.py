@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32, DType
-from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var
+from tirscript.ir.expr import BufferData, BufferRegion, Call, CallFunction, Const, Expr, StringImm, Var, is_const
 from tirscript.ir.graph import GraphConst
 from tirscript.ir.node import Node
 from tirscript.ir.rewrite import walk
@@ -185,7 +185,7 @@ def _independent(stop: Expr, nest: list[For]) -> bool:
 def loop_call(p: Printer, node: For) -> str:
     """What a loop that is not plain runs over."""
     start, stop, step = node.start, node.stop, node.step
-    from_zero = type(start) is Const and start.value == 0 and start.dtype is stop.dtype
+    from_zero = is_const(start, 0) and start.dtype is stop.dtype
     bounds = [top(p, stop)] if from_zero and step is None else joint(p, start, stop, *(() if step is None else (step,)))
     if node.kind == "serial" and not node.annotations:
         return f"range({', '.join(bounds)})"
@@ -533,7 +533,7 @@ def axis_line(p: Printer, axis: Axis, indent: str) -> str:
     start, stop = axis.start, axis.stop
     if id(axis) in p.bare and type(stop) is Const:
         domain = str(stop.value)
-    elif type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
+    elif is_const(start, 0) and start.dtype is stop.dtype:
         domain = top(p, stop)
     else:
         domain = parenthesized(joint(p, start, stop))

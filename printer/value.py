@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir.dtype import INT32, INT64, DType
-from tirscript.ir.expr import CommReducer, Const, Expr, Range, Reduce, Shuffle, Var
+from tirscript.ir.expr import CommReducer, Const, Expr, Range, Reduce, Shuffle, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.target import Target
 from tirscript.ir.words import parenthesized
@@ -47,7 +47,7 @@ def domain(p: Printer, node: Range) -> str:
     """The values of an axis: an extent, or (start, stop)."""
     start, stop = node.start, node.stop
     assert stop is not None
-    if type(start) is Const and start.value == 0 and start.dtype is stop.dtype:
+    if is_const(start, 0) and start.dtype is stop.dtype:
         return top(p, stop)
     return f"({', '.join(joint(p, start, stop))})"
 

@@ -22,6 +22,7 @@ from tirscript.ir.expr import (
     Range,
     Var,
     const,
+    is_const,
 )
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
@@ -335,7 +336,7 @@ class BlockLowering(BufferLowering):
             raise self.fail("T022", "a region is a buffer or a slice of one, such as `A[0:4, i]`", node)
         ranges = []
         for index in value.indices:
-            if type(index) is Ramp and type(index.stride) is Const and index.stride.value == 1:
+            if type(index) is Ramp and is_const(index.stride, 1):
                 base, lanes = index.base, const(index.lanes, index.base.dtype)
                 ranges.append(
                     Range(base, const(base.value + index.lanes, base.dtype) if type(base) is Const else base + lanes)
@@ -528,7 +529,7 @@ def _extent(start: Expr, stop: Expr | None) -> Expr:
         return const(stop.value - start.value, stop.dtype)
     if type(stop) is Call and stop.op is OPS["add"] and start in stop.args:
         return stop.args[1] if stop.args[0] == start else stop.args[0]
-    return stop if type(start) is Const and start.value == 0 else OPS["sub"](stop, start)
+    return stop if is_const(start, 0) else OPS["sub"](stop, start)
 
 
 BlockLowering.statement_forms = {

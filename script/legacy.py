@@ -26,7 +26,7 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import suggest
 from tirscript.ir.dtype import VOID, DType
-from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, StringImm, Var, const
+from tirscript.ir.expr import BufferData, BufferLoad, Expr, StringImm, Var, const, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import FOREIGN, OPS, as_expr
 from tirscript.ir.rewrite import free_vars, rewrite
@@ -104,7 +104,7 @@ class LegacyLowering(LaunchLowering):
             return found
         size: Expr = const(1)
         for dim in owner.shape:
-            size = dim if type(size) is Const and size.value == 1 else OPS["mul"](size, dim)
+            size = dim if is_const(size, 1) else OPS["mul"](size, dim)
         flat = Buffer(owner.name, (size,), element, scope=owner.scope, span=self.span(node))
         self.define(known, flat)
         self.emit(DeclBuffer(flat, BufferData(owner), span=self.span(node)))

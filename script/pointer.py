@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT32
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, const, is_const
 from tirscript.ir.op import FOREIGN, OPS, as_expr, fail
 from tirscript.ir.words import counted
 
@@ -28,15 +28,15 @@ def elem_offset(buffer: Buffer) -> Expr:
 
 
 def _times(a: Expr, b: Expr) -> Expr:
-    return b if type(a) is Const and a.value == 1 else a if type(b) is Const and b.value == 1 else _folded("mul", a, b)
+    return b if is_const(a, 1) else a if is_const(b, 1) else _folded("mul", a, b)
 
 
 def _folded(name: str, a: Expr, b: Expr) -> Expr:
     if type(a) is Const and type(b) is Const:
         return const({"add": a.value + b.value, "sub": a.value - b.value, "mul": a.value * b.value}[name], a.dtype)
-    if type(b) is Const and b.value == 0 and name != "mul":
+    if is_const(b, 0) and name != "mul":
         return a
-    return b if type(a) is Const and a.value == 0 and name == "add" else OPS[name](a, b)
+    return b if is_const(a, 0) and name == "add" else OPS[name](a, b)
 
 
 def access_ptr(

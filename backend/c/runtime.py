@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 import weakref
 from functools import cached_property
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import DiagnosticError, PrimFunc, Var, error
 
+from ..core import Core
 from ..request import Request
 from ..runtime.function import PortableFunction, make_function
-from ..runtime.signature import signature
 
 if TYPE_CHECKING:
     from tirscript.ir.target import Target
@@ -124,20 +123,12 @@ def _unload(handle: int, folder: tempfile.TemporaryDirectory[str]) -> None:
     folder.cleanup()
 
 
-class _Core:
+class _Core(Core):
     """What a function keeps: its program and its source."""
 
     def __init__(self, func: PrimFunc, request: Request, sources: Sources) -> None:
-        self.func = func
-        self.request = request
+        super().__init__(func, request)
         self.sources = sources
-
-    @property
-    def lowered(self) -> PrimFunc:
-        return self.request.after(self.func.name)
-
-    def signature(self) -> inspect.Signature:
-        return signature(self.func)
 
     @cached_property
     def written(self) -> frozenset[Any]:

@@ -32,6 +32,7 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.dtype import INT64
+from tirscript.ir.expr import is_const
 from tirscript.ir.op import FOREIGN
 from tirscript.ir.op_sets import LAZY
 from tirscript.ir.ops.fixed_point import written_out
@@ -381,10 +382,8 @@ def _data(w: Writer, expr: BufferData) -> str:
 def _ramp(w: Writer, expr: Ramp) -> str:
     base, stride, kind = w.value(expr.base), expr.stride, expr.dtype.element
     if w.exact(expr) and kind.bits >= 32:
-        step: str = (
-            Code(w.lane) if type(stride) is Const and stride.value == 1 else binary(w.lane, "*", w.index(stride), TIMES)
-        )
-        if type(expr.base) is Const and expr.base.value == 0 and kind.bits == 32:
+        step: str = Code(w.lane) if is_const(stride, 1) else binary(w.lane, "*", w.index(stride), TIMES)
+        if is_const(expr.base, 0) and kind.bits == 32:
             return step
         return binary(base, "+", step, PLUS)
     product = call(w.helpers.need("mul", kind), cast(c_type(kind), w.lane), w.value(stride))

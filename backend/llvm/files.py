@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tirscript.ir import DiagnosticError, PrimFunc, error
+from tirscript.ir import DiagnosticError, error
 from tirscript.passes.targets import own_target
 
+from ..core import Core
 from ..request import Request
 from ..runtime.function import PortableFunction, make_function
-from ..runtime.signature import signature
 from .host import Host, host
 from .machine import architecture, beyond, machine, system
 
@@ -92,19 +91,8 @@ def foreign_functions(request: Request) -> dict[str, Any]:
     return found
 
 
-class _Core:
+class _Core(Core):
     """What a function keeps whose code does not run here."""
-
-    def __init__(self, func: PrimFunc, request: Request) -> None:
-        self.func = func
-        self.request = request
-
-    @property
-    def lowered(self) -> PrimFunc:
-        return self.request.after(self.func.name)
-
-    def signature(self) -> inspect.Signature:
-        return signature(self.func)
 
     def refuse(self, *args: object, **kwargs: object) -> NoReturn:
         target = machine(self.request.target)

@@ -14,7 +14,7 @@ from tirscript.backend.runtime.arguments import written_params
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import INT64, DType
-from tirscript.ir.expr import Const, Var
+from tirscript.ir.expr import Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
 from tirscript.ir.node import recursion_room
@@ -438,9 +438,7 @@ def _bytes(buffer: Buffer) -> int:
     if (
         dims is None
         or buffer.strides is not None
-        or (
-            buffer.elem_offset is not None and not (type(buffer.elem_offset) is Const and buffer.elem_offset.value == 0)
-        )
+        or (buffer.elem_offset is not None and not is_const(buffer.elem_offset, 0))
     ):
         return 0
     size = buffer.dtype.itemsize

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from tirscript.ir import Call, DiagnosticError, Module, PrimFunc, StringImm, Var, error, walk
 
+from ..core import Core
 from ..request import Request
 from ..runtime import layout
 from ..runtime.failure import Failure
 from ..runtime.function import Function, FunctionBase, PortableFunction, make_function
-from ..runtime.signature import signature
 from .host import Host
 from .machine import require_here
 
@@ -24,20 +23,12 @@ if TYPE_CHECKING:
     from .module import CompiledFunction, CompiledModule, Generated
 
 
-class _Core:
+class _Core(Core):
     """What a function object keeps: its program and its code."""
 
     def __init__(self, func: PrimFunc, request: Request, compiled: CompiledModule | LoadedModule) -> None:
-        self.func = func
-        self.request = request
+        super().__init__(func, request)
         self.compiled = compiled
-
-    @property
-    def lowered(self) -> PrimFunc:
-        return self.request.after(self.func.name)
-
-    def signature(self) -> inspect.Signature:
-        return signature(self.func)
 
     def llvm_ir(self) -> str:
         return self.compiled.llvm_ir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..expr import BufferLoad, Const
+from ..expr import BufferLoad, Const, is_const
 from ..stmt import DeclBuffer
 
 if TYPE_CHECKING:
@@ -44,5 +44,5 @@ def is_same_memory(stmt: DeclBuffer) -> bool:
     """Whether a view counts the elements of the buffer it is of, from the first one on without gaps."""
     view, whole = stmt.buffer, stmt.data.buffer  # type: ignore[attr-defined]
     offset = view.elem_offset
-    plain = offset is None or (type(offset) is Const and offset.value == 0)
+    plain = offset is None or is_const(offset, 0)
     return plain and view.strides is None and view.dtype is whole.dtype and whole.elem_offset is None

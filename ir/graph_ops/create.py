@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtype import FLOAT32, FLOAT64, INT64, DType
-from ..expr import Const, Expr, const
+from ..expr import Const, Expr, const, is_const
 from ..graph import GraphType, OpCall, PrimValue, TensorType
 from ..graph_op import ELEMENTWISE, INJECTIVE, GraphOp, Parameter
 from ..op import OPS
@@ -203,7 +203,7 @@ def _infer_arange(call: OpCall, types: Types) -> GraphType:
     if any(value is None for value in values):
         return of_rank(1, kind)
     start, end, step = (value for value in values if value is not None)
-    if type(step) is Const and step.value == 0:
+    if is_const(step, 0):
         refuse(call, "`step` is 0", "a range has a step of at least 1 or at most -1", "T032")
     if all(type(value) is Const for value in (start, end, step)):
         first, last, by = (value.value for value in (start, end, step))  # type: ignore[attr-defined]
@@ -219,7 +219,7 @@ def _infer_arange(call: OpCall, types: Types) -> GraphType:
     by = int(step.value)
     length = dims.ceildiv(dims.sub(end, start), by) if by > 0 else dims.ceildiv(dims.sub(start, end), -by)
     # a symbolic end below the start gives no elements
-    from_zero = type(start) is Const and start.value == 0 and by > 0
+    from_zero = is_const(start, 0) and by > 0
     return TensorType((length if from_zero else dims.maximum(length, 0),), kind)
 
 

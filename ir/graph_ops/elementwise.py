@@ -135,19 +135,11 @@ def _of_tensors(legalize: Legalize) -> Legalize:
     return found
 
 
-def _op(name: str, *args: Any) -> Expr:
-    return OPS[name](*args)
-
-
-def _choose(condition: Expr, a: Any, b: Any) -> Expr:
-    return OPS["Select"](condition, a, b)
-
-
 # -- arithmetic of two
 
 
 def _divided(a: Expr, b: Expr) -> Expr:
-    return a / b if a.dtype.is_float else _op("truncdiv", a, b)
+    return a / b if a.dtype.is_float else OPS["truncdiv"](a, b)
 
 
 def _np_divided(function: Reference) -> Reference:
@@ -167,7 +159,7 @@ def _np_divide(a: Any, b: Any) -> Any:
 
 def _or_of_bools(numbers: str, bools: str) -> Callable[[Expr, Expr], Expr]:
     """The operator of numbers, and what it is of bools, as numpy, PyTorch and TVM have it."""
-    return lambda a, b: _op(bools if a.dtype.is_bool else numbers, a, b)
+    return lambda a, b: OPS[bools if a.dtype.is_bool else numbers](a, b)
 
 
 def _chosen(above: bool) -> Reference:
@@ -180,10 +172,10 @@ def _chosen(above: bool) -> Reference:
 
 
 def _log_add_exp(a: Expr, b: Expr) -> Expr:
-    high = _op("max", a, b)
-    apart = _op("log1p", _op("exp", -_op("abs", a - b)))
+    high = OPS["max"](a, b)
+    apart = OPS["log1p"](OPS["exp"](-OPS["abs"](a - b)))
     # where both are the same infinity their difference is nan, and the sum is that infinity
-    return _choose(OPS["equal"](a, b), a + const(0.6931471805599453, a.dtype), high + apart)
+    return OPS["Select"](OPS["equal"](a, b), a + const(0.6931471805599453, a.dtype), high + apart)
 
 
 binary("add", "add", numpy("add"), "The sum.", symbol="+")
@@ -237,7 +229,7 @@ def _np_in_float64(function: Reference) -> Reference:
 
 binary(
     "atan2",
-    _in_float64(lambda a, b: _op("atan2", a, b)),
+    _in_float64(OPS["atan2"]),
     _np_in_float64(numpy("arctan2")),
     "The angle of the point (x2, x1); of integers rounded toward zero.",
 )
@@ -423,24 +415,24 @@ def _np_rsqrt(x: Any) -> Any:
     return 1 / np.sqrt(x)
 
 
-def _np_sigmoid(x: Any) -> Any:
+def np_sigmoid(x: Any) -> Any:
     import numpy as np
 
     return 1 / (1 + np.exp(-x))
 
 
 unary("rsqrt", "rsqrt", wide(_np_rsqrt), "1 / sqrt(x).", narrow=NEVER)
-unary("sigmoid", "sigmoid", wide(_np_sigmoid), "1 / (1 + exp(-x)).")
+unary("sigmoid", "sigmoid", wide(np_sigmoid), "1 / (1 + exp(-x)).")
 unary("erf", "erf", wide(ref.erf), "The error function.")
 
 
 def _sign(x: Expr) -> Expr:
     zero = const(0, x.dtype)
-    positive = _choose(x > zero, const(1, x.dtype), zero)
+    positive = OPS["Select"](x > zero, const(1, x.dtype), zero)
     if not x.dtype.is_signed:
         return positive
-    found = _choose(x < zero, const(-1, x.dtype), positive)
-    return found if x.dtype.is_int else _choose(_op("isnan", x), x, found)  # nan stays
+    found = OPS["Select"](x < zero, const(-1, x.dtype), positive)
+    return found if x.dtype.is_int else OPS["Select"](OPS["isnan"](x), x, found)  # nan stays
 
 
 def _rounded(name: str) -> Callable[[Expr], Expr]:
@@ -526,7 +518,7 @@ register(
         "x1 where the condition is true, x2 where it is false.",
         "G.where(condition: (2, 3) bool, x1: (2, 3), x2: (3,))",
         reference=numpy("where"),
-        legalize=elementwise(_choose),
+        legalize=elementwise(lambda condition, a, b: OPS["Select"](condition, a, b)),
         fusion=BROADCAST,
     )
 )
@@ -555,7 +547,7 @@ def _infer_clip(call: OpCall, types: Types) -> GraphType:
 
 
 def _clip(x: Expr, low: Any, high: Any) -> Expr:
-    return _op("min", _op("max", x, _bound(low, x.dtype)), _bound(high, x.dtype))
+    return OPS["min"](OPS["max"](x, _bound(low, x.dtype)), _bound(high, x.dtype))
 
 
 def _bound(value: Expr, kind: DType) -> Expr:
@@ -567,8 +559,8 @@ def _bound(value: Expr, kind: DType) -> Expr:
         return const(int(min(max(value.value, least), greatest)), kind)
     if value.dtype.is_int:
         low, high = value.dtype.int_range()
-        value = value if low >= least else _op("max", value, const(least, value.dtype))
-        value = value if high <= greatest else _op("min", value, const(greatest, value.dtype))
+        value = value if low >= least else OPS["max"](value, const(least, value.dtype))
+        value = value if high <= greatest else OPS["min"](value, const(greatest, value.dtype))
     return cast_to(value, kind)
 
 

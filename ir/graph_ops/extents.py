@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..buffer import Buffer
-from ..expr import BufferLoad, Call, Const, Expr, Var
+from ..expr import BufferLoad, Call, Const, Expr, Var, is_const
 from ..graph import OpCall
 from ..node import recursion_room
 from ..op import OPS
@@ -100,7 +100,7 @@ class _Finder:
         self.extents = outside
 
     def extent(self, var: Var, start: Expr, stop: Expr) -> None:
-        if type(start) is Const and start.value == 0:
+        if is_const(start, 0):
             self.extents[var] = stop
 
     def index(self, buffer: Buffer, axis: int, index: Expr) -> None:

@@ -11,31 +11,17 @@ from ..op import OPS
 from . import dims
 from . import reference as ref
 from .attrs import attr, integer, real
-from .elementwise import unary
+from .elementwise import np_sigmoid, unary
 from .kernel import elementwise
 from .reference import wide
 from .rules import FLOATS, NUMBERS, Types, axis_of, common_dtype, equal_dims, refuse, tensor
 from .table import register
 
 
-def _op(name: str, *args: Any) -> Expr:
-    return OPS[name](*args)
-
-
-def _choose(condition: Expr, a: Any, b: Any) -> Expr:
-    return OPS["Select"](condition, a, b)
-
-
-def _np_sigmoid(x: Any) -> Any:
-    import numpy as np
-
-    return 1 / (1 + np.exp(-x))
-
-
 def _softplus(x: Expr, *, beta: float, threshold: float) -> Expr:
     scaled = x * const(beta, x.dtype)
-    soft = _op("log1p", _op("exp", scaled)) / const(beta, x.dtype)
-    return _choose(scaled > const(threshold, x.dtype), x, soft)
+    soft = OPS["log1p"](OPS["exp"](scaled)) / const(beta, x.dtype)
+    return OPS["Select"](scaled > const(threshold, x.dtype), x, soft)
 
 
 def _np_softplus(x: Any, beta: float, threshold: float) -> Any:
@@ -47,7 +33,7 @@ def _np_softplus(x: Any, beta: float, threshold: float) -> Any:
 
 def _selu(x: Expr) -> Expr:
     alpha, scale = const(_ALPHA, x.dtype), const(_SCALE, x.dtype)
-    return scale * _choose(x > const(0, x.dtype), x, alpha * (_op("exp", x) - const(1, x.dtype)))
+    return scale * OPS["Select"](x > const(0, x.dtype), x, alpha * (OPS["exp"](x) - const(1, x.dtype)))
 
 
 def _np_selu(x: Any) -> Any:
@@ -63,7 +49,7 @@ _HALF_ROOT, _ROOT = 0.7071067811865476, 0.7978845608028654  # 1 / sqrt(2) and sq
 
 def _gelu(x: Expr) -> Expr:
     kind = x.dtype
-    return x * (const(0.5, kind) * (const(1, kind) + _op("erf", x * const(_HALF_ROOT, kind))))
+    return x * (const(0.5, kind) * (const(1, kind) + OPS["erf"](x * const(_HALF_ROOT, kind))))
 
 
 def _np_gelu(x: Any) -> Any:
@@ -73,7 +59,7 @@ def _np_gelu(x: Any) -> Any:
 def _gelu_tanh(x: Expr) -> Expr:
     kind = x.dtype
     inner = const(_ROOT, kind) * (x + const(0.044715, kind) * (x * x * x))
-    return const(0.5, kind) * x * (const(1, kind) + _op("tanh", inner))
+    return const(0.5, kind) * x * (const(1, kind) + OPS["tanh"](inner))
 
 
 def _np_gelu_tanh(x: Any) -> Any:
@@ -96,7 +82,7 @@ def _np_relu6(x: Any) -> Any:
 
 
 def _leaky(x: Expr, *, alpha: float) -> Expr:
-    return _choose(x > const(0, x.dtype), x, x * const(alpha, x.dtype))
+    return OPS["Select"](x > const(0, x.dtype), x, x * const(alpha, x.dtype))
 
 
 def _np_leaky(x: Any, alpha: float) -> Any:
@@ -106,11 +92,11 @@ def _np_leaky(x: Any, alpha: float) -> Any:
 
 
 def _relu(x: Expr) -> Expr:
-    return _op("max", x, const(0, x.dtype))
+    return OPS["max"](x, const(0, x.dtype))
 
 
 def _relu6(x: Expr) -> Expr:
-    return _op("min", _relu(x), const(6, x.dtype))
+    return OPS["min"](_relu(x), const(6, x.dtype))
 
 
 _SLOPE = attr("alpha", real, 0.01)
@@ -122,8 +108,8 @@ unary("nn.gelu", _gelu, wide(_np_gelu), "x times the normal distribution's funct
 unary("nn.gelu_tanh", _gelu_tanh, wide(_np_gelu_tanh), "gelu approximated by tanh.", operand="data")
 unary(
     "nn.silu",
-    lambda x: x * _op("sigmoid", x),
-    wide(lambda x: x * _np_sigmoid(x)),
+    lambda x: x * OPS["sigmoid"](x),
+    wide(lambda x: x * np_sigmoid(x)),
     "x * sigmoid(x).",
     operand="data",
 )
@@ -161,7 +147,7 @@ def _np_prelu(x: Any, alpha: Any, axis: int) -> Any:
 
 
 def _prelu(x: Expr, alpha: Expr) -> Expr:
-    return _choose(x > const(0, x.dtype), x, x * alpha)
+    return OPS["Select"](x > const(0, x.dtype), x, x * alpha)
 
 
 register(

@@ -23,6 +23,7 @@ from ..expr import (
     Shuffle,
     StringImm,
     Var,
+    is_const,
 )
 from ..index_map import IndexMap
 from ..node import nodes_in
@@ -232,7 +233,7 @@ class Verifier(Values):
                         spot(end, node),
                         hint=f'cast it: `x.astype("{kind}")`',
                     )
-        if type(step) is Const and step.value == 0:
+        if is_const(step, 0):
             self.report("T304", "the step of a loop is 0", spot(step, node), hint="a step is 1 or more, or -1 or less")
         if node.kind not in LOOP_KINDS:
             near = suggest(node.kind, LOOP_KINDS)

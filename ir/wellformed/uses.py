@@ -22,6 +22,7 @@ from ..expr import (
     Range,
     StringImm,
     Var,
+    is_const,
 )
 from ..func import PrimFunc
 from ..op_sets import DIVISIONS, LAZY
@@ -294,7 +295,7 @@ class Uses(Scopes):
         if len(args) == 2:  # without a comprehension, for speed and for depth: it takes a frame of its own
             a, b = args
             signature: Any = (node.op, node.dtype, rules[type(a)](a), rules[type(b)](b))
-            if type(b) is Const and b.value == 0 and node.op in DIVISIONS and b.dtype.is_int:
+            if is_const(b, 0) and node.op in DIVISIONS and b.dtype.is_int:
                 self.zero_divisor(node)
         else:
             kinds = []

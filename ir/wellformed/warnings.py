@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..diagnostic import Diagnostic, Label
-from ..expr import BufferLoad, Const, Var
+from ..expr import BufferLoad, Const, Var, is_const
 from ..func import PrimFunc
 from ..node import nodes_in
 from ..rewrite import walk
@@ -57,7 +57,7 @@ def _unused(block: Block) -> Iterator[Diagnostic]:
     parts += nodes_in(block.annotations)
     used = {id(node) for part in parts if part is not None for node in walk(part) if type(node) is Var}
     for axis in block.axes:
-        if id(axis.var) not in used and not (type(axis.stop) is Const and axis.stop.value == 1):
+        if id(axis.var) not in used and not is_const(axis.stop, 1):
             yield _warning(
                 "T211",
                 f"the axis `{axis.var.name}` of the block `{block.name}` is never used",

@@ -18,7 +18,7 @@ from tirscript.ir.arith.analyzer import Analyzer
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, CallFunction, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import FunctionRef, GraphExpr, GraphFunc, OpCall, PrimValue, ShapeExpr, TensorType, TupleExpr
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
@@ -141,7 +141,7 @@ def _covers(store: BufferStore, axes: tuple[Axis, ...], loops: dict[Var, For]) -
 
 
 def _is_whole(start: Expr, stop: Expr, size: Expr) -> bool:
-    return type(start) is Const and start.value == 0 and dims.same(dims.dim(stop), dims.dim(size))
+    return is_const(start, 0) and dims.same(dims.dim(stop), dims.dim(size))
 
 
 def _count(buffer: Buffer) -> Expr:

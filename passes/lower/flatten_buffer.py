@@ -22,7 +22,18 @@ from typing import Any
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, BufferRegion, Call, CallFunction, Const, Expr, Ramp
+from tirscript.ir.expr import (
+    Broadcast,
+    BufferData,
+    BufferLoad,
+    BufferRegion,
+    Call,
+    CallFunction,
+    Const,
+    Expr,
+    Ramp,
+    is_const,
+)
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node, recursion_room
 from tirscript.ir.op import OPS, cast
@@ -33,7 +44,6 @@ from ..bounds_check import unproved_accesses
 from ..layout import flat_size, is_contiguous, never_wraps, offset_dtype, row_major_strides, span
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
-from ..statements import is_zero
 
 
 def _is_deep(node: Node) -> bool:
@@ -90,7 +100,7 @@ class _Flattening:
             type(stride) is not Const or stride.value < 0 for stride in buffer.strides
         ):
             size, lowest = span(buffer)
-            if not is_zero(lowest):
+            if not is_const(lowest, 0):
                 self.lowest[buffer] = lowest
                 offset = lowest if offset is None else simplified(cast(offset, lowest.dtype) + lowest)
                 factor = 0

@@ -32,6 +32,7 @@ from tirscript.ir.expr import (
     Ramp,
     Range,
     Var,
+    is_const,
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
@@ -93,7 +94,7 @@ class _Match:
         out = list(self.starts)
         for dim, index in zip(self.dims, indices, strict=True):
             start = out[dim]
-            out[dim] = index if type(start) is Const and start.value == 0 else _moved(index, start)
+            out[dim] = index if is_const(start, 0) else _moved(index, start)
         return tuple(out)
 
     def region(self, ranges: tuple[Range, ...]) -> tuple[Range, ...]:

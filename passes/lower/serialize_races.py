@@ -55,12 +55,8 @@ def needs_order(loop: For, func: PrimFunc) -> bool:
     return stores <= MOST_STORES and _conflict(loop, func, inside)
 
 
-def _writes_scalar(node: BufferStore, inside: set[Var | Buffer]) -> bool:
-    return node.buffer.is_scalar and node.buffer not in inside
-
-
-def _gives_scalar(node: BufferData, inside: set[Var | Buffer]) -> bool:
-    """A scalar's address is given away, and who has it may write there."""
+def _changes_scalar(node: BufferStore | BufferData, inside: set[Var | Buffer]) -> bool:
+    """Whether a scalar of all iterations is written, or its address given to somebody who may write there."""
     return node.buffer.is_scalar and node.buffer not in inside
 
 
@@ -72,8 +68,8 @@ def _ordered_call(node: Call, inside: set[Var | Buffer]) -> bool:
 
 _RULES: dict[type, Any] = {
     Return: lambda node, inside: True,
-    BufferStore: _writes_scalar,
-    BufferData: _gives_scalar,
+    BufferStore: _changes_scalar,
+    BufferData: _changes_scalar,
     Call: _ordered_call,
 }
 

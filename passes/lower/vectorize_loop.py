@@ -21,7 +21,7 @@ from tirscript.ir.arith.linear import Linear, linear, wrap
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import DType
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var
+from tirscript.ir.expr import Broadcast, BufferData, BufferLoad, Call, Const, Expr, Let, Ramp, StringImm, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, cast, get_op
@@ -32,7 +32,7 @@ from tirscript.ir.stmt import Attr, Bind, BufferStore, DeclBuffer, For, If, Scal
 from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
-from ..statements import is_zero, keep_comments, map_except_buffers
+from ..statements import keep_comments, map_except_buffers
 from .kept_loads import always_loaded, with_kept_loads
 
 EIGHT = 8  # lanes of the smallest vectors that are worth a loop
@@ -353,7 +353,7 @@ class _Vectorizer:
             op in DIVISIONS
             and node.dtype.is_int
             and mask is not None
-            and (type(node.args[1]) is not Const or is_zero(node.args[1]))
+            and (type(node.args[1]) is not Const or is_const(node.args[1], 0))
         ):
             raise _Refuse  # a lane that is off must not divide by zero
         rule = _CALLS.get(op.name)
@@ -393,7 +393,7 @@ class _Vectorizer:
         (p, s), (q, t) = ((x.base, x.stride) if type(x) is Ramp else (x, zero) for x in (a, b))
         stride = simplified(op(s, t))
         base = simplified(op(p, q))
-        return Broadcast(base, self.lanes) if is_zero(stride) else Ramp(base, stride, self.lanes)
+        return Broadcast(base, self.lanes) if is_const(stride, 0) else Ramp(base, stride, self.lanes)
 
     def cast_ramp(self, node: Call, arg: Expr, mask: Expr | None) -> Expr | None:
         """A wider ramp, where the narrow one does not wrap in lanes that are on."""

@@ -21,14 +21,14 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS, Node
 from tirscript.ir.op import const
 from tirscript.ir.rewrite import rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
 
-from ..statements import is_zero, reads_memory, same_size
+from ..statements import reads_memory, same_size
 from .plain import accesses_of
 
 # bytes that all iterations together may have
@@ -60,7 +60,7 @@ def scratch_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
         wide = _widened(alloc.buffer, loops)
         if wide is None:
             continue
-        own = tuple(loop.var - loop.start if not is_zero(loop.start) else loop.var for loop in loops)
+        own = tuple(loop.var - loop.start if not is_const(loop.start, 0) else loop.var for loop in loops)
         apart = _moved(nest, alloc.buffer, wide, own)
         new = {id(nest): apart, id(alloc): alloc.replace(buffer=wide)}
         made = func.replace(body=tuple([new.get(id(stmt), stmt) for stmt in func.body]))
@@ -114,7 +114,7 @@ def _filled_first(stmts: Sequence[Stmt], buffer: Buffer) -> bool:
         if type(node) is BufferLoad and not _same(node.indices, filled.store.indices):
             return False
     bounds = list(zip(filled.axes, buffer.shape, strict=True))
-    whole = [is_zero(loop.start) and same_size(loop.stop, dim) for loop, dim in bounds]
+    whole = [is_const(loop.start, 0) and same_size(loop.stop, dim) for loop, dim in bounds]
     return all(_reads_within(stmt, buffer, filled.axes, whole, ()) for stmt in stmts[at + 1 :])
 
 

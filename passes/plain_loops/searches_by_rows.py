@@ -35,7 +35,7 @@ from typing import Any
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.equal import structural_equal
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS
 from tirscript.ir.op import OPS, Op, const
@@ -168,7 +168,7 @@ def _extent(loop: For) -> int:
     """The iterations of a plain loop of known size; 0 for another."""
     if loop.kind != "serial" or loop.step is not None or loop.annotations:
         return 0
-    known = type(loop.start) is Const and loop.start.value == 0 and type(loop.stop) is Const
+    known = is_const(loop.start, 0) and type(loop.stop) is Const
     return int(loop.stop.value) if known else 0  # type: ignore[attr-defined]
 
 

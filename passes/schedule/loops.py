@@ -6,13 +6,13 @@ import math
 from collections.abc import Collection, Sequence
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Const, Expr, is_const
 from tirscript.ir.op import cast, const, get_op
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Block, Break, Continue, For, If, Stmt, While
 
 from ..access import Accesses
-from ..statements import is_one, may_overlap, reads_memory
+from ..statements import may_overlap, reads_memory
 from ..trapping import is_movable
 from .blocks import reads_of, writes_of
 from .dataflow import is_viewed, same_memory
@@ -257,9 +257,9 @@ def number(edit: Edit, given: int | Expr, loop: Place, what: str) -> Expr:
 
 def times(a: Expr, b: Expr) -> Expr:
     """`a * b`, folded where a factor is 1 or both are numbers."""
-    if is_one(a):
+    if is_const(a, 1):
         return b
-    if is_one(b):
+    if is_const(b, 1):
         return a
     if type(a) is Const and type(b) is Const:
         return const(int(a.value) * int(b.value), a.dtype)
@@ -268,9 +268,9 @@ def times(a: Expr, b: Expr) -> Expr:
 
 def plus(a: Expr, b: Expr) -> Expr:
     """`a + b`, without what is 0."""
-    if type(a) is Const and a.value == 0:
+    if is_const(a, 0):
         return b
-    if type(b) is Const and b.value == 0:
+    if is_const(b, 0):
         return a
     return a + b
 
@@ -284,7 +284,6 @@ __all__ = [
     "check_straight",
     "guarded",
     "inner_loops",
-    "is_one",
     "leaves",
     "number",
     "plain",

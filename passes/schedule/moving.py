@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tirscript.ir.arith.linear import Linear, expression, linear
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Const, Expr, Var, is_const
 from tirscript.ir.op import cast, const
 from tirscript.ir.rewrite import definitions, free_vars, refresh, uses
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, Stmt
@@ -69,11 +69,11 @@ def nest(
             extent = known.simplify(cast(expression((area[1] - area[0]).shifted(1)), axis.var.dtype))
             clipped = True
         value: Expr = low
-        if preserve_unit_loops or not (type(extent) is Const and extent.value == 1):
+        if preserve_unit_loops or not is_const(extent, 1):
             var = Var(f"ax{number}", axis.var.dtype)
             number += 1
             loops.append((var, extent))
-            value = var if type(low) is Const and low.value == 0 else low + var
+            value = var if is_const(low, 0) else low + var
             known.bind(var, (const(0, var.dtype), extent))
         if clipped:
             for condition in (value >= axis.start, value < axis.stop):

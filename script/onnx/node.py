@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
-from tirscript.ir.expr import Const, Expr, Var
+from tirscript.ir.expr import Const, Expr, Var, is_const
 from tirscript.ir.graph import GraphConst, GraphExpr, ShapeType, TensorType
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.graph_ops.infer import type_of
@@ -266,7 +266,7 @@ class Node:
             for have, want in zip(shape, wanted[len(wanted) - len(shape) :], strict=True)
         ]
         unsure = [
-            not is_one(have) and not dims.same(have, want) and not dims.differ(have, want)
+            not is_const(have, 1) and not dims.same(have, want) and not dims.differ(have, want)
             for have, want in zip(shape, goal, strict=True)
         ]
         if not any(unsure):
@@ -314,15 +314,11 @@ def together(shapes: Iterable[Sequence[Expr]]) -> list[Expr]:
     given = list(shapes)
     wanted: list[Expr] = []
     for axis in range(-max(map(len, given)), 0):
-        own = [shape[axis] for shape in given if len(shape) >= -axis and not is_one(shape[axis])]
+        own = [shape[axis] for shape in given if len(shape) >= -axis and not is_const(shape[axis], 1)]
         own = [dim for dim in own if not is_at_most_one(dim)] or own
         # a number or a name rather than what is computed of them
         wanted.append(min(own, key=lambda dim: (type(dim) is not Const, type(dim) is not Var), default=dims.ONE))
     return wanted
-
-
-def is_one(dim: Expr) -> bool:
-    return type(dim) is Const and dim.value == 1
 
 
 def is_at_most_one(dim: Expr) -> bool:
@@ -330,4 +326,4 @@ def is_at_most_one(dim: Expr) -> bool:
     return type(dim) not in (Const, Var) and dims.not_negative(dims.sub(1, dim))
 
 
-__all__ = ["Node", "is_at_most_one", "is_one", "together"]
+__all__ = ["Node", "is_at_most_one", "together"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import Const, Expr
+from tirscript.ir.expr import Const, Expr, is_const
 from tirscript.ir.graph_ops import dims
 from tirscript.ir.words import counted
 
@@ -187,7 +187,7 @@ def _divide(node: Node) -> Ints | None:
     above, below = node.ints(0), node.ints(1)
     if above is None or below is None or above.dtype.is_float or not all(map(_is_dimension, below.values)):
         return None
-    if any(type(one) is Const and one.value == 0 for one in below.values):
+    if any(is_const(one, 0) for one in below.values):
         raise node.wrong("it divides by 0")
 
     def quotient(a: Expr, b: Expr) -> Expr:
@@ -209,7 +209,7 @@ def _remainder(node: Node) -> Ints | None:
     unsure = found[1:] if not node.attr("fmod", 0) else found
     if not all(_is_dimension(value) for one in unsure if one is not None for value in one.values):
         return None
-    if any(type(one) is Const and one.value == 0 for one in found[1].values):  # type: ignore[union-attr]
+    if any(is_const(one, 0) for one in found[1].values):  # type: ignore[union-attr]
         raise node.wrong("it divides by 0")
     return _each(dims.floormod)(node)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
+from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, cast, const, get_op
 from tirscript.ir.ops.special import reinterpret
@@ -86,7 +86,7 @@ def _reader(edit: Edit, block: Place, buffer: Buffer) -> tuple[Place, Update, Bu
     stmt: Block = product.stmt
     update = update_of(stmt)
     begin = stmt.init[0] if stmt.init is not None and len(stmt.init) == 1 else None
-    zero = type(begin) is BufferStore and type(begin.value) is Const and begin.value.value == 0
+    zero = type(begin) is BufferStore and is_const(begin.value, 0)
     if update is None or update.op is not OPS["add"] or not zero or stmt.predicate is not None:
         edit.refuse(f"the block `{stmt.name}` is not a sum that begins with 0 and has all its terms", product)
     operands = update.value.args if type(update.value) is Call and update.value.op is OPS["mul"] else ()

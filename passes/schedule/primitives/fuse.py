@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tirscript.ir.arith.scoped import Scoped
-from tirscript.ir.expr import Expr, Var
+from tirscript.ir.expr import Expr, Var, is_const
 from tirscript.ir.op import const, get_op
 from tirscript.ir.rewrite import substitute, uses
 from tirscript.ir.stmt import For
 
-from ...statements import is_one
 from ..edit import Edit
 from ..loops import chain, plain, plus, product, times
 from ..primitive import LoopAt, primitive
@@ -54,10 +53,10 @@ def fuse(edit: Edit, *loops: LoopAt, preserve_unit_iters: bool = True) -> Place:
     below: Expr = const(1, dtype)
     for at in range(len(stmts) - 1, -1, -1):
         stmt, extent = stmts[at], extents[at]
-        value: Expr = fused if is_one(below) else fused // below
-        if at and not is_one(extent):
+        value: Expr = fused if is_const(below, 1) else fused // below
+        if at and not is_const(extent, 1):
             value = value % extent
-        if is_one(extent) and (at or len(stmts) > 1) and (not preserve_unit_iters or at):
+        if is_const(extent, 1) and (at or len(stmts) > 1) and (not preserve_unit_iters or at):
             value = const(0, dtype)
         value = plus(stmt.start.astype(dtype) if stmt.start.dtype is not dtype else stmt.start, value)
         values[stmt.var] = value if value.dtype is stmt.var.dtype else value.astype(stmt.var.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import dtype
-from tirscript.ir.expr import Call, Const, Expr
+from tirscript.ir.expr import Call, Const, Expr, is_const
 from tirscript.ir.graph import GraphConst, GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
@@ -74,7 +74,7 @@ def reshape(node: Node) -> GraphExpr:
     own = node.shape(x)
     sizes: list[Expr | None] = []
     for at, size in enumerate(map(dims.dim, wanted)):
-        if type(size) is Const and size.value == 0 and not node.attr("allowzero", 0):
+        if is_const(size, 0) and not node.attr("allowzero", 0):
             if at >= len(own):
                 raise node.wrong(f"dimension {at} is to be copied, and its input has {len(own)}")
             size = own[at]
