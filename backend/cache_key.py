@@ -52,8 +52,8 @@ def c_functions(program: PrimFunc | Module) -> list[str]:
     known = {name: found.described for name in library_names() if (found := c_library(name)) is not None}
     if not known:
         return []
-    named = {node.value for node in walk(program) if type(node) is StringImm}
-    named |= {node.symbol for node in walk(program) if type(node) is ExternFunction}
+    named = {node.value for node in walk(program, StringImm)}
+    named |= {node.symbol for node in walk(program, ExternFunction)}
     return [known[name] for name in sorted(known) if name in named]
 
 

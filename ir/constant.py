@@ -507,7 +507,7 @@ def constants_of(program: Node) -> list[Any]:
     from .rewrite import walk
     from .stmt import AllocateConst
 
-    return [node for node in walk(program) if type(node) is AllocateConst]
+    return list(walk(program, AllocateConst))
 
 
 def constant_nodes(program: Node) -> list[Any]:

@@ -203,8 +203,8 @@ class BlockBuilder:
         given = value if isinstance(value, GraphExpr) else TupleExpr(tuple(value))
         result = self._leaf(given)
         kind = as_annotated(type_of(result, self._module))
-        known = {id(var) for param in self._params for var in walk(param.type) if type(var) is Var}
-        inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
+        known = {id(var) for param in self._params for var in walk(param.type, Var)}
+        inner = [var for var in walk(kind, Var) if id(var) not in known]
         kind = with_dimensions(kind, {}, inner) if inner else kind
         self._made = GraphFunc(self._name, self._params, tuple(body), result, kind, self._attrs, **self._options)
         return self._made

@@ -45,7 +45,7 @@ class Signature:
         if all(node.dtype is INT64 for node in walk(value) if isinstance(node, (Var, Const))):
             return value
         rules: Any = {Var: self._wide, Const: _wide_constant, Call: _again}
-        return rewrite(value, rules)  # type: ignore[no-any-return]
+        return rewrite(value, rules)
 
     def _wide(self, var: Var) -> Var:
         if var.dtype is INT64:
@@ -108,4 +108,4 @@ def _again(node: Call) -> Expr:
 
 
 def _variables(kind: GraphType) -> list[Var]:
-    return [node for node in walk(kind) if type(node) is Var]
+    return list(walk(kind, Var))

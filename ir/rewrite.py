@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import islice
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from msgspec import structs
 
@@ -40,11 +40,17 @@ def children(node: Node) -> Iterator[Node]:
             yield value
 
 
-def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
-    """Every node below and with `root`, parents before children, in source order.
+@overload
+def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]: ...
+@overload
+def walk(root: Node | tuple[Node, ...], kind: type[N]) -> Iterator[N]: ...
+def walk(root: Node | tuple[Node, ...], kind: type[Node] | None = None) -> Iterator[Node]:
+    """Every node below and with `root`, parents before children, in source order; with `kind` those of that class.
 
     A buffer's own fields are entered once, where it is met first.
     """
+    if kind is not None:
+        return (node for node in walk(root) if type(node) is kind)
     way = _WAYS.get(type(root))
     if way is not None and not way[1]:
         return iter((root,))  # type: ignore[arg-type]
@@ -53,6 +59,11 @@ def walk(root: Node | tuple[Node, ...]) -> Iterator[Node]:
         return _walk(root, None)
     found = kept.get(id(root))
     return _walk(root, kept) if found is None else iter(found)
+
+
+def holds(root: Node | tuple[Node, ...], kind: type[Node]) -> bool:
+    """Whether a node of that very class is below or with `root`."""
+    return any(type(node) is kind for node in walk(root))
 
 
 def _walk(root: Any, kept: dict[int, list[Any]] | None) -> Iterator[Node]:

@@ -70,7 +70,7 @@ class _Checks(Scoped):
         """The checks of the expressions of a statement, and the statement with what is in it checked."""
         parts = [child for child in children(stmt) if not isinstance(child, (Stmt, Buffer))]
         if type(stmt) is BufferStore:
-            parts.append(stmt)  # type: ignore[arg-type]
+            parts.append(stmt)
         checks = self.checks(parts)
         return (*checks, self.descend(stmt)) if checks else self.descend(stmt)
 
@@ -121,7 +121,7 @@ class _Checks(Scoped):
 def with_checked_regions(func: PrimFunc) -> PrimFunc:
     """A function in which regions that are matched, and accesses of what matches them, are checked where they are not
     proved to be within their dimensions: when such an access has become one of the whole buffer, nothing could."""
-    matches = [node for node in walk(func.body) if type(node) is MatchBuffer and type(node.source) is BufferRegion]
+    matches = [node for node in walk(func.body, MatchBuffer) if type(node.source) is BufferRegion]
     return _Regions(frozenset(match.buffer for match in matches)).function(func) if matches else func
 
 

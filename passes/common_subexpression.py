@@ -72,7 +72,7 @@ def _chosen(stmts: tuple[Stmt, ...], size: int, uses: int) -> tuple[dict[Expr, V
         if places.total() < uses:
             continue
         first = min(places)
-        if any(name in inner or defined_at.get(name, -1) >= first for name in walk(expr) if type(name) is Var):
+        if any(name in inner or defined_at.get(name, -1) >= first for name in walk(expr, Var)):
             continue
         names[expr] = Var("cse", expr.dtype)
         before.setdefault(first, []).append(expr)
@@ -117,7 +117,7 @@ def _worth(expr: Call, size: int) -> bool:
 
 
 def _weight(expr: Expr) -> int:
-    return sum(1 for node in walk(expr) if type(node) is Call)
+    return sum(1 for node in walk(expr, Call))
 
 
 def _named(node: Any, names: dict[Expr, Var]) -> Any:

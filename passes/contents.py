@@ -215,7 +215,7 @@ class Contents(Scoped):
             reading: list[Expr] = []
             for choice in disjuncts(part):
                 (reading if reads_memory(choice) else pure).append(choice)
-            loads = [node for choice in reading for node in walk(choice) if type(node) is BufferLoad]
+            loads = [node for choice in reading for node in walk(choice, BufferLoad)]
             if not loads or has_effect(part):
                 continue
             first = loads[0]

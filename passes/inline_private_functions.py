@@ -87,7 +87,7 @@ def _reaches(func: PrimFunc, name: str, functions: dict[str, PrimFunc]) -> bool:
 
 def inlined(func: PrimFunc, functions: dict[str, PrimFunc]) -> PrimFunc:
     """`func` with the calls of `functions` that stand as statements replaced by what these do."""
-    names = Names(node.name for node in walk(func.body) if type(node) is Block)
+    names = Names(node.name for node in walk(func.body, Block))
 
     def evaluate(stmt: Evaluate) -> Stmt | tuple[Stmt, ...]:
         call = stmt.value

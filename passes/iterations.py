@@ -48,9 +48,9 @@ def is_plain(expr: Expr) -> bool:
 
 def cells_of(loop: For) -> dict[Buffer, tuple[Expr, ...]]:
     """The elements and variables that all iterations store, with their indices: alone of their buffers in the loop."""
-    stored = {node.buffer for node in walk(loop.body) if type(node) is BufferStore}
+    stored = {node.buffer for node in walk(loop.body, BufferStore)}
     inner: set[Any] = {node.var for node in walk(loop) if type(node) in (For, Bind)}  # type: ignore[attr-defined]
-    inner |= {node.buffer for node in walk(loop.body) if type(node) is ScalarDecl}
+    inner |= {node.buffer for node in walk(loop.body, ScalarDecl)}
     cells: dict[Buffer, tuple[Expr, ...]] = {}
     others = set(inner)
     for node in walk(loop.body):

@@ -81,7 +81,7 @@ class _Merge(Scoped):
         if has_effect(condition):
             return False
         written = self.storage.written(between)
-        return not any(written(node.buffer) for node in walk(condition) if type(node) is BufferLoad)
+        return not any(written(node.buffer) for node in walk(condition, BufferLoad))
 
     def equal(self, a: Expr, b: Expr) -> bool:
         """Whether two conditions are the same."""

@@ -249,10 +249,10 @@ class _RemoveBranches(Idle):
 
     def threads(self, stmt: LaunchThread) -> LaunchThread:
         zero = Const(0, stmt.extent.dtype)
-        return self._at_once(stmt, (stmt.var, zero, stmt.extent), super().threads)  # type: ignore[no-any-return]
+        return self._at_once(stmt, (stmt.var, zero, stmt.extent), super().threads)
 
     def _at_once(self, stmt: Any, bound: Bound, walk_on: Any) -> Any:
-        inner = tuple((node.var, node.start, node.stop) for node in walk(stmt.body) if type(node) is For)
+        inner = tuple((node.var, node.start, node.stop) for node in walk(stmt.body, For))
         loops = {var for var, _, _ in inner}
         self.together.append((bound, inner, set(definitions(stmt.body)) - loops))
         try:
@@ -262,9 +262,9 @@ class _RemoveBranches(Idle):
 
     def alone(self, stmts: tuple[Stmt, ...]) -> bool:
         """Whether no two iterations that run at the same time would store to the same element."""
-        stores = [node for stmt in stmts for node in walk(stmt) if type(node) is BufferStore]
+        stores = [node for stmt in stmts for node in walk(stmt, BufferStore)]
         for store in stores:
-            names = {node for index in store.indices for node in walk(index) if type(node) is Var}
+            names = {node for index in store.indices for node in walk(index, Var)}
             for bound, inner, defined in self.together:
                 if store.buffer in defined:
                     continue  # each iteration has one of its own

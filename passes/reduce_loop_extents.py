@@ -117,7 +117,7 @@ class _Reduce(Scoped):
             value = value if factor == 1 else get_op("ceildiv")(value, factor)
         else:
             value = (value if factor == -1 else value // -factor) + 1
-        if any(self.analyzer.can_overflow(part) for part in walk(value) if type(part) is Call):
+        if any(self.analyzer.can_overflow(part) for part in walk(value, Call)):
             return None
         return "stop" if factor > 0 else "start", value
 

@@ -59,7 +59,7 @@ class _Open(Struct, frozen=True, eq=False):
 
 def _merged(module: Module) -> Module | None:
     """The module with equal functions as one; None where no two are equal."""
-    named = {node.function for node in walk(module.functions) if type(node) is FunctionRef}
+    named = {node.function for node in walk(module.functions, FunctionRef)}
     private = [one for one in module.functions if type(one) is PrimFunc and one.private and one.name not in named]
     alike: dict[int, list[list[_Open]]] = {}
     for opened in map(_open, private):

@@ -255,7 +255,7 @@ def graph_function(p: Printer, func: GraphFunc, indent: str, outer: Names) -> No
 
 
 def _whole(p: Printer, func: GraphFunc, indent: str) -> None:
-    p.graph_uses = Counter(id(node) for node in walk(func) if type(node) is GraphVar)
+    p.graph_uses = Counter(id(node) for node in walk(func, GraphVar))
     trivia_before(p.out, func.trivia, indent)
     options: dict[str, Any] = {}
     if func.private:
@@ -323,7 +323,7 @@ def _declared_symbols(func: GraphFunc, known: Any) -> Iterator[Var]:
     local: set[int] = set()
     for stmt in _statements(func.body):
         if is_local_function(stmt):
-            own = {id(node): node for node in walk(stmt) if type(node) is Var and id(node) not in known}
+            own = {id(node): node for node in walk(stmt, Var) if id(node) not in known}
             yield from (var for at, var in own.items() if at in local and at not in found)
             found |= own.keys() & local
             local |= own.keys()
@@ -363,7 +363,7 @@ def local_function(p: Printer, node: GraphBind, func: GraphFunc, indent: str) ->
     """A function in a function."""
     name = define(p, node.var)
     mark, known = len(p.names.stack), p.names.known
-    own = {id(node) for node in walk(func) if type(node) is Var and id(node) not in known}
+    own = {id(node) for node in walk(func, Var) if id(node) not in known}
     options = {} if func.pure else {"pure": False}
     if not func.check_well_formed:
         options["check_well_formed"] = False

@@ -28,7 +28,7 @@ from tirscript.ir.expr import (
 )
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import holds, substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -274,19 +274,19 @@ def _negative(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if type(value) is Const and value.dtype is not INT32:
         return f"T.Mul({_typed(value)}, {_typed(const(-1, kind))})"
     rule = OP_RULES[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    return rule[0](p, node, prec, rule)
 
 
 def _abs(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if not node.dtype.is_float:
         once(node)
     rule = OP_RULES[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    return rule[0](p, node, prec, rule)
 
 
 def once(node: Call) -> None:
     """Refuse what TVM cannot write out twice, where it makes several uses of an argument."""
-    if any(type(part) is Let for part in walk(node)):
+    if holds(node, Let):
         message = f"TVM writes the arguments of `{node.op.spelling}` out twice, and defines no variable twice"
         raise refuse(message, node.span, "bind the value in a statement before")
 
@@ -297,14 +297,14 @@ def _ceildiv(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if type(a) is Const and type(b) is Const and b.value:
         return _typed(const(-(-a.value // b.value), node.dtype))  # TVM folds it, and fails where that passes below zero
     rule = OP_RULES[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    return rule[0](p, node, prec, rule)
 
 
 def _not(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if type(node.args[0]) is Const:
         return f"T.Not({_typed(node.args[0])})"
     rule = OP_RULES[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    return rule[0](p, node, prec, rule)
 
 
 def _cast(p: Printer, node: Call, prec: int, entry: Any) -> str:
@@ -364,7 +364,7 @@ def _unfolded(p: Printer, node: Call, prec: int, entry: Any) -> str:
     if _folds(node.op.name, a, b):
         return f"T.{_CLASSES[node.op.name]}({top(p, a)}, {top(p, b)})"
     rule = OP_RULES[node.op]
-    return rule[0](p, node, prec, rule)  # type: ignore[no-any-return]
+    return rule[0](p, node, prec, rule)
 
 
 def _by_class(p: Printer, node: Call, prec: int, entry: Any) -> str:

@@ -13,7 +13,7 @@ def indexes_by_let(parts: list[Any]) -> bool:
     """Whether a buffer is loaded at a place that the variable of a `T.Let` says."""
     own = {id(one.var) for one in parts if type(one) is Let}
     return bool(own) and any(
-        id(var) in own for one in parts if type(one) is BufferLoad for var in walk(one.indices) if type(var) is Var
+        id(var) in own for one in parts if type(one) is BufferLoad for var in walk(one.indices, Var)
     )
 
 

@@ -218,7 +218,7 @@ class GraphLowering(GraphStmtLowering):
 
     def seen_from_outside(self, kind: GraphType, params: tuple[GraphVar, ...]) -> GraphType:
         """The type of a result: dimensions that only the body knows are unknown to callers."""
-        known = {id(var) for param in params for var in walk(param.type) if type(var) is Var}
+        known = {id(var) for param in params for var in walk(param.type, Var)}
         for value in (value for scope in self.scopes[: self.own_scopes - 1] for value in scope.values()):
             scalar = type(value) is GraphVar and type(value.type) is PrimType
             known.add(id(value.type.value if scalar else value))

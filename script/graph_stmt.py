@@ -306,7 +306,7 @@ class GraphStmtLowering(GraphFormLowering):
         }
         for arg in call.args:
             assert isinstance(arg, ast.Name)
-            named = [part for part in walk(self.flow[arg.id].type) if type(part) is Var]
+            named = list(walk(self.flow[arg.id].type, Var))
             for scalar in (scalars[var] for var in named if var in scalars):
                 if scalar not in self.flow.values():
                     what = f"the type of `{arg.id}` names `{scalar.name}`, which is not known behind the dataflow"
@@ -477,7 +477,7 @@ class GraphStmtLowering(GraphFormLowering):
         if flow and self.flow is not None:  # what is returned in a dataflow is known behind it
             known = {id(var) for var in self.flow.values()}
             own = {id(bind.var) for bind in self.out if isinstance(bind, (GraphBind, MatchCast))}
-            for var in dict.fromkeys(part for part in walk(self.result) if type(part) is GraphVar):
+            for var in dict.fromkeys(walk(self.result, GraphVar)):
                 if id(var) in own - known:
                     self.flow[f"{var.name} {len(self.flow)}"] = var
 

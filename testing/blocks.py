@@ -87,7 +87,7 @@ def fill(
     reads: tuple[BufferRegion, ...] | None = None
     writes: tuple[BufferRegion, ...] | None = None
     if self.chance(3):
-        loaded = {node.buffer for node in walk(value) if type(node) is BufferLoad and node.buffer is not target}
+        loaded = {node.buffer for node in walk(value, BufferLoad) if node.buffer is not target}
         ordered = [buffer for buffer in inner.buffers if buffer in loaded]
         reads = tuple(BufferRegion(b, tuple(Range(const(0, d.dtype), d) for d in b.shape)) for b in ordered if b.shape)
         if len(reads) < len(ordered):

@@ -40,7 +40,7 @@ class Arguments:
         matched = {stmt.source: stmt.buffer for stmt in func.body if isinstance(stmt, MatchBuffer)}
         self.params = [matched.get(param, param) if isinstance(param, Var) else param for param in func.params]
         buffers = [param for param in self.params if isinstance(param, Buffer)]
-        self.symbols = list(dict.fromkeys(var for buffer in buffers for var in walk(buffer) if type(var) is Var))
+        self.symbols = list(dict.fromkeys(var for buffer in buffers for var in walk(buffer, Var)))
         self.buffers = buffers
 
     def draw(self) -> list[Any]:

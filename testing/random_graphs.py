@@ -219,7 +219,7 @@ class Graphs(Chooser):
     def function(self, name: str, params: tuple[GraphVar, ...], value: GraphExpr, private: bool) -> GraphFunc:
         """The open function, with its bindings in dataflow blocks and outside of them."""
         result = as_annotated(type_of(value, self.module))
-        known = {id(var) for param in params for var in walk(param.type) if type(var) is Var}
+        known = {id(var) for param in params for var in walk(param.type, Var)}
         result = _coarse(result, known)
         return GraphFunc(name, params, self.blocks(self.body, value), value, result, private=private)
 
@@ -235,17 +235,17 @@ class Graphs(Chooser):
             else:
                 pieces.append([stmt])
         made: list[Stmt] = []
-        used = {node for node in walk(value) if type(node) is GraphVar}
+        used = set(walk(value, GraphVar))
         for piece in reversed(pieces):
             if isinstance(piece, list):
                 bound = _defined(tuple(piece))
                 outputs = tuple(var for var in bound if var in used)
                 block = Dataflow(tuple(piece), outputs or bound[-1:])
                 made.append(block)
-                used.update(node for node in walk(block) if type(node) is GraphVar)
+                used.update(walk(block, GraphVar))
             else:
                 made.append(piece)
-                used.update(node for node in walk(piece) if type(node) is GraphVar)
+                used.update(walk(piece, GraphVar))
         return tuple(reversed(made))
 
     def main(self) -> tuple[Module, list[Any]]:

@@ -18,7 +18,7 @@ def inputs_for(draw: Any, func: PrimFunc) -> list[Any]:
     import numpy as np
 
     chooser = Chooser(draw, 0)
-    symbols = {var: None for buffer in func.param_buffers for var in walk(buffer) if type(var) is Var}
+    symbols = {var: None for buffer in func.param_buffers for var in walk(buffer, Var)}
     sizes = {symbol: chooser.number(1, 4) for symbol in symbols}
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     arguments: list[Any] = []

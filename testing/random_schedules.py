@@ -227,7 +227,7 @@ def _buffers(schedule: Schedule, block: BlockHandle) -> list[str]:
     from tirscript.ir.buffer import Buffer
     from tirscript.ir.rewrite import walk
 
-    found = {node.name: None for node in walk(schedule.get(block)) if type(node) is Buffer and node.ndim == 2}
+    found = {node.name: None for node in walk(schedule.get(block), Buffer) if node.ndim == 2}
     return list(found)
 
 

@@ -316,7 +316,7 @@ def shapes_of(
 def _variables(expr: Expr) -> list[Var]:
     from tirscript.ir.rewrite import walk
 
-    return [node for node in walk(expr) if type(node) is Var]
+    return list(walk(expr, Var))
 
 
 def _int64(expr: Expr) -> Expr:

@@ -435,7 +435,7 @@ def number(expr: Expr, values: dict[Var, Any], span: Span | None) -> Any:
     try:
         return evaluate(expr, values)
     except ZeroDivisionError:
-        names = dict.fromkeys(node for node in walk(expr) if type(node) is Var)
+        names = dict.fromkeys(walk(expr, Var))
         given = ", ".join(f"{var.name} = {values[var]}" for var in names)
         message = f"`{expr.script()}` divides by zero"
         notes = [given] if given else []

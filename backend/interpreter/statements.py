@@ -37,6 +37,7 @@ from tirscript.ir import (
     error,
     walk,
 )
+from tirscript.ir.rewrite import holds
 
 from ..runtime.arguments import condition_words
 from .access import compile_store
@@ -177,7 +178,7 @@ def _for(ctx: Context, node: For) -> Compiled:
 
 
 def _has(stmts: tuple[Stmt, ...], cls: type) -> bool:
-    return any(type(node) is cls for node in walk(stmts))
+    return holds(stmts, cls)
 
 
 def _launch(ctx: Context, node: LaunchThread) -> Compiled:

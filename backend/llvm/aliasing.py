@@ -28,7 +28,7 @@ CallSite = tuple[PrimFunc, CallFunction]
 def call_sites(module: Module) -> list[CallSite]:
     """The calls between the functions of a module, each with the function that makes it."""
     functions = [func for func in module.functions if type(func) is PrimFunc]
-    return [(func, node) for func in functions for node in walk(func) if type(node) is CallFunction]
+    return [(func, node) for func in functions for node in walk(func, CallFunction)]
 
 
 def noalias_functions(module: Module, sites: list[CallSite] | None = None) -> dict[str, bool]:
@@ -104,7 +104,7 @@ def _roots(func: PrimFunc) -> dict[Any, Any]:
 def _parts(func: PrimFunc) -> dict[Any, tuple[int, int]]:
     """The bytes of its allocation that a buffer is, where it is a view of one at a constant place."""
     found: dict[Any, tuple[int, int]] = {}
-    whole = {node.buffer for node in walk(func) if type(node) is AllocBuffer and node.buffer.elem_offset is None}
+    whole = {node.buffer for node in walk(func, AllocBuffer) if node.buffer.elem_offset is None}
     for node in walk(func):
         if type(node) is not DeclBuffer or node.buffer.strides is not None or node.buffer.elem_offset is not None:
             continue

@@ -85,7 +85,7 @@ def _called_to_divide(g: Codegen, loop: For) -> bool:
     """Whether functions that are called in a loop divide, which LLVM may write in place of the calls."""
     functions = g.state.functions
     seen: set[str] = set()
-    todo = [node.function for node in walk(loop.body) if type(node) is CallFunction]
+    todo = [node.function for node in walk(loop.body, CallFunction)]
     while todo:
         name = todo.pop()
         if name in functions and name not in seen:

@@ -68,7 +68,7 @@ def releases_gil(func: PrimFunc, module: Module | None = None) -> bool:
     if not needs_gil(func, module):
         return estimated_cost(func, module) >= LONG
     every = (func,) if module is None else module.functions
-    loops = [node for one in every for node in walk(one) if type(node) is For and node.kind == "parallel"]
+    loops = [node for one in every for node in walk(one, For) if node.kind == "parallel"]
     return any(needs_gil(loop, module) for loop in loops)
 
 

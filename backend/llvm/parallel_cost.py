@@ -134,7 +134,7 @@ _COST: dict[type, Callable[[_Estimate, Any], Cost]] = {
 
 def _lanes(loop: For) -> int:
     """How many iterations of a loop a vector does: as many as it has of the widest elements that are stored."""
-    stored = [node.buffer.dtype.bits for node in walk(loop.body) if type(node) is BufferStore]
+    stored = [node.buffer.dtype.bits for node in walk(loop.body, BufferStore)]
     return min(LANES, BITS // max(stored, default=1))
 
 

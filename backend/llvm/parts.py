@@ -57,7 +57,7 @@ def _repeated(func: PrimFunc) -> set[int]:
     """The calls inside of loops, by id."""
     found: set[int] = set()
     for loop in (node for node in walk(func.body) if type(node) is For or type(node) is While):
-        found.update(id(node) for node in walk(loop) if type(node) is CallFunction)
+        found.update(id(node) for node in walk(loop, CallFunction))
     return found
 
 

@@ -23,7 +23,7 @@ from tirscript.ir.dtype import DType
 from tirscript.ir.effects import is_prefetch
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, CallFunction, Const, Expr, Var
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.rewrite import holds, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, Stmt
 from tirscript.passes.reciprocals import FEWEST, REGISTER, USUAL, has_reciprocal, others_beside
 
@@ -77,7 +77,7 @@ def _steady(g: Codegen, stmt: For) -> tuple[tuple[Expr, Expr], ...]:
     body = tuple([inner for inner in stmt.body if not is_prefetch(inner)])
     if not all(type(inner) is BufferStore or type(inner) is Bind for inner in body):
         return ()
-    floats = [node for node in walk(body) if type(node) is Call and node.dtype.is_float]
+    floats = [node for node in walk(body, Call) if node.dtype.is_float]
     divisors = [node.args[1] for node in floats if node.op is OPS["div"]]
     if len(floats) - len(divisors) >= sum(others_beside(one.dtype) for one in divisors):
         return ()
@@ -114,9 +114,7 @@ def _stays(g: Codegen, number: Expr, var: Var, body: tuple[Stmt, ...]) -> bool:
     written = [place(g, stmt.buffer).root for stmt in body if type(stmt) is BufferStore]
     if root is None or not g.state.noalias[g.func.name] or any(one in (None, root) for one in written):
         return False
-    return not any(type(node) is BufferLoad for node in walk(number.indices)) and not any(
-        type(node) is CallFunction for node in walk(body)
-    )
+    return not holds(number.indices, BufferLoad) and not any(type(node) is CallFunction for node in walk(body))
 
 
 def divided(g: Codegen, call: Call, number: Expr) -> str:

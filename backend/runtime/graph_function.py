@@ -184,7 +184,7 @@ def _places(inputs: Sequence[Var | Buffer], outs: Sequence[Buffer]) -> dict[Var,
         for axis, dim in enumerate(shape):
             if type(dim) is Var:
                 found.setdefault(dim, (at, len(shape), axis))
-    needed = {node for out in outs for dim in out.shape for node in walk(dim) if type(node) is Var}
+    needed = {node for out in outs for dim in out.shape for node in walk(dim, Var)}
     return {var: place for var, place in found.items() if var in needed} if needed <= found.keys() else None
 
 

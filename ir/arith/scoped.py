@@ -20,7 +20,7 @@ from ..func import PrimFunc
 from ..node import Node, are_same, recursion_room
 from ..op import OPS, get_op
 from ..op_sets import CHOICES, DIVISIONS
-from ..rewrite import map_except_buffers, walk
+from ..rewrite import holds, map_except_buffers, walk
 from ..stmt import (
     Assert,
     Assume,
@@ -297,7 +297,7 @@ class Storage:
     def _view(self, buffer: Buffer, data: Expr) -> None:
         sources = [part for part in walk(data) if type(part) is BufferData or type(part) is BufferLoad]
         if len(sources) == 1:
-            self._parent[buffer] = sources[0].buffer  # type: ignore[attr-defined]
+            self._parent[buffer] = sources[0].buffer
         else:
             self._parent[buffer] = None  # who knows what
 
@@ -380,7 +380,7 @@ def _left(self: Scoped, stmt: If) -> None:
 
 
 def _ended(self: Scoped, stmt: While) -> None:
-    if not any(type(node) is Break for node in walk(stmt.body)):
+    if not holds(stmt.body, Break):
         self.analyzer.assume(negation(stmt.condition))
 
 

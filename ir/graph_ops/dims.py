@@ -55,7 +55,7 @@ def numbers(values: Sequence[Expr]) -> tuple[int, ...] | None:
 
 
 def _analyzer(*values: Expr, presburger: bool = False) -> Analyzer:
-    known = {part: (0, _MOST) for value in values for part in walk(value) if type(part) is Var and part.dtype.is_int}
+    known = {part: (0, _MOST) for value in values for part in walk(value, Var) if part.dtype.is_int}
     return Analyzer(known, presburger=presburger)
 
 

@@ -244,7 +244,7 @@ def _match_dims(want: dims.Shape | None, have: dims.Shape | None, bound: dict[Va
 
 def seen_from_outside(kind: GraphType, known: Collection[int]) -> GraphType:
     """The type of a result, of which callers know the dimensions that are made up of known variables, by their ids."""
-    inner = [var for var in walk(kind) if type(var) is Var and id(var) not in known]
+    inner = [var for var in walk(kind, Var) if id(var) not in known]
     return with_dimensions(kind, {}, inner) if inner else kind
 
 

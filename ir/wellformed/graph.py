@@ -407,7 +407,7 @@ def _circle(shown: str, span: Span | None) -> Diagnostic:
 
 def local_circles(func: GraphFunc) -> Iterator[Diagnostic]:
     """Functions in a graph function that call themselves."""
-    for bind in (part for part in walk(func) if type(part) is GraphBind):
+    for bind in walk(func, GraphBind):
         name = bind.var.name
         if type(bind.value) is GraphFunc and any(part is bind.var for part in walk(bind.value)):
             yield _circle(f"`{name}` calls `{name}`", bind.value.span or bind.span)
@@ -417,7 +417,7 @@ def circles(module: Module) -> Iterator[Diagnostic]:
     """Graph functions that call each other in a circle, each circle once, at the call that closes it."""
     for func in module.graph_funcs:
         yield from local_circles(func)
-    calls = {func.name: [part for part in walk(func) if type(part) is FunctionRef] for func in module.graph_funcs}
+    calls = {func.name: list(walk(func, FunctionRef)) for func in module.graph_funcs}
     done: set[str] = set()
     for start in calls:
         if start in done:

@@ -95,9 +95,9 @@ class Uses(Scopes):
             self.found.append(Unresolved(buffer, self.stmt))
             for index in indices:
                 self.any(index)
-            return buffer.dtype  # type: ignore[no-any-return]
+            return buffer.dtype
         if not indices and known.ndim == 0:
-            return buffer.dtype  # type: ignore[no-any-return]
+            return buffer.dtype
         if len(indices) != known.ndim:
             self.rank(node, buffer, len(indices), known.ndim, "index")
         rules, undefs = self.rules, self.undefs
@@ -125,8 +125,8 @@ class Uses(Scopes):
                 wanted = BOOL.with_lanes(kind.lanes, kind.scalable)
                 self.report("T102", f"the predicate is {have}, not {wanted}", spot(node.predicate, node))
         if kind.is_vector:
-            return buffer.dtype.with_lanes(kind.lanes * buffer.dtype.lanes, kind.scalable)  # type: ignore[no-any-return]
-        return buffer.dtype  # type: ignore[no-any-return]
+            return buffer.dtype.with_lanes(kind.lanes * buffer.dtype.lanes, kind.scalable)
+        return buffer.dtype
 
     def wrong_index(self, node: Any, index: Any, kind: DType) -> None:
         name = node.buffer.name
@@ -231,17 +231,17 @@ class Uses(Scopes):
             )
         if node.lanes < 1:
             self.report("T210", f"a ramp has {node.lanes} lanes", node)
-            return base  # type: ignore[no-any-return]
+            return base
         return node.dtype
 
     def broadcast(self, node: Broadcast) -> DType:
         value = self.any(node.value)
         if value.is_vector or value is VOID:
             self.report("T204", f"a broadcast takes a scalar, not {value}", node)
-            return value  # type: ignore[no-any-return]
+            return value
         if node.lanes < 1:
             self.report("T210", f"a broadcast has {node.lanes} lanes", node)
-            return value  # type: ignore[no-any-return]
+            return value
         return node.dtype
 
     def let(self, node: Let) -> DType:
@@ -252,7 +252,7 @@ class Uses(Scopes):
         self.define(node.var, node)
         kind = self.any(node.body)
         self.close(before)
-        return kind  # type: ignore[no-any-return]
+        return kind
 
     def some_value(self, var: Var, value: Any) -> None:
         """A name stands for a value, which calls of dtype void have none of."""
@@ -323,7 +323,7 @@ class Uses(Scopes):
         """A division by a literal 0, where it is certain that it is computed."""
         if self.bindings.depth or self.unreached:
             return
-        lazy = (arg for call in walk(self.stmt) if type(call) is Call and call.op in LAZY for arg in call.args[1:])
+        lazy = (arg for call in walk(self.stmt, Call) if call.op in LAZY for arg in call.args[1:])
         if not any(part is node for arg in lazy for part in walk(arg)):
             hint = "a divisor is never 0; an `if` or `T.if_then_else` around the division keeps it from being computed"
             self.report("T304", f"`{node.op.symbol or node.op.spelling}` divides by 0", node, hint=hint)

@@ -55,7 +55,7 @@ def _block(block: Block) -> Iterator[Diagnostic]:
 def _unused(block: Block) -> Iterator[Diagnostic]:
     parts: list[Any] = [block.predicate, *(block.reads or ()), *(block.writes or ()), *(block.init or ()), *block.body]
     parts += nodes_in(block.annotations)
-    used = {id(node) for part in parts if part is not None for node in walk(part) if type(node) is Var}
+    used = {id(node) for part in parts if part is not None for node in walk(part, Var)}
     for axis in block.axes:
         if id(axis.var) not in used and not is_const(axis.stop, 1):
             yield _warning(

@@ -136,7 +136,7 @@ class _Folding:
 
     def run(self, buffer: Buffer, writers: list[Stmt]) -> Any:
         """The same by native code, which runs beside a flag for each element: whether it is written."""
-        used = {node for stmt in writers for node in walk(stmt) if type(node) is Buffer}
+        used = {node for stmt in writers for node in walk(stmt, Buffer)}
         known = [AllocateConst(one, self.data[one]) for one in used if one in self.data]
         written = Buffer(f"{buffer.name}_written", buffer.shape, BOOL)
         target = buffer if buffer.scope == "global" else buffer.replace(scope="global")

@@ -230,7 +230,7 @@ class _Copy:
         self.stmt, self.block, self.store, self.load = stmt, block, store, read.load
         self.condition, self.padding, self.flipped = read.condition, read.padding, read.flipped
         values = [axis.value for axis in block.axes]
-        used = {node for part in (*values, *store.indices, store.value) for node in walk(part) if type(node) is Var}
+        used = {node for part in (*values, *store.indices, store.value) for node in walk(part, Var)}
         self.loops = [loop for loop in loops if loop.var in used]
 
     @property

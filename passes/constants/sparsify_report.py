@@ -70,7 +70,7 @@ def constants_report(program: PrimFunc | GraphFunc | Module) -> list[ConstantRep
     functions = program.functions if isinstance(program, Module) else (program,)
     found = []
     for function in functions:
-        bound = {id(node.value): node.var.name for node in walk(function) if type(node) is GraphBind}
+        bound = {id(node.value): node.var.name for node in walk(function, GraphBind)}
         for node in constant_nodes(function):
             if node.data.resolved:
                 data = node.data

@@ -22,7 +22,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Call, CallFunction, Const,
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Attrs
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import uses, walk
+from tirscript.ir.rewrite import holds, uses, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Block, BufferStore, For, If, Stmt
 
 from ..pipeline import prim_func_pass
@@ -83,7 +83,7 @@ def is_product(func: PrimFunc) -> bool:
 def _blocks(body: tuple[Stmt, ...]) -> Iterator[Block | None]:
     """The blocks of a body in order; None for a statement outside of blocks that is no plain loop."""
     for stmt in body:
-        if type(stmt) is Block and (stmt.axes or not any(type(node) is Block for node in walk(stmt.body))):
+        if type(stmt) is Block and (stmt.axes or not holds(stmt.body, Block)):
             yield stmt
         elif (type(stmt) is For and stmt.kind != "thread_binding") or (
             type(stmt) is Block and stmt.init is None and stmt.predicate is None
@@ -138,15 +138,15 @@ def _of_reduction(block: Block, store: BufferStore) -> int:
 
 
 def _loads(expr: Expr | BufferStore | tuple[Stmt, ...]) -> Iterator[BufferLoad]:
-    return (node for node in walk(expr) if type(node) is BufferLoad)
+    return walk(expr, BufferLoad)
 
 
 def _vars(expr: Expr) -> Iterator[Var]:
-    return (node for node in walk(expr) if type(node) is Var)
+    return walk(expr, Var)
 
 
 def _is_plain(expr: Expr) -> bool:
-    return not any(type(node) is BufferLoad for node in walk(expr))
+    return not holds(expr, BufferLoad)
 
 
 __all__ = [

@@ -89,7 +89,7 @@ class _Collecting:
 
 
 def _variables(nodes: tuple[Node, ...] | list[Stmt]) -> Iterator[GraphVar]:
-    return (one for node in nodes for one in walk(node) if type(one) is GraphVar)
+    return (one for node in nodes for one in walk(node, GraphVar))
 
 
 __all__ = ["LEAST", "convert_to_dataflow"]

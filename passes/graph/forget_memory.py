@@ -67,7 +67,7 @@ def _plain(func: GraphFunc, kernels: set[str]) -> GraphFunc:
     except _Unclear:
         return func
     made = func.replace(body=body)
-    storage = {stmt.var: TensorType() for stmt in walk(func) if type(stmt) is GraphBind and _is_storage(stmt.value)}
+    storage = {stmt.var: TensorType() for stmt in walk(func, GraphBind) if _is_storage(stmt.value)}
     return func if _uses(func.value, waiting) or _uses(made, storage) else made
 
 
@@ -198,8 +198,8 @@ def _scalars(value: GraphExpr) -> tuple[Expr, ...]:
     raise _Unclear
 
 
-def _uses(node: object, waiting: dict[GraphVar, TensorType]) -> bool:
-    return bool(waiting) and any(part in waiting for part in walk(node) if type(part) is GraphVar)  # type: ignore[arg-type]
+def _uses(node: Node, waiting: dict[GraphVar, TensorType]) -> bool:
+    return bool(waiting) and any(part in waiting for part in walk(node, GraphVar))
 
 
 def _clear(stmt: Stmt, waiting: dict[GraphVar, TensorType]) -> Stmt:

@@ -119,7 +119,7 @@ class _Fusion:
                 of[bind.var] = group
                 if len(group.members) == 1:
                     groups.append(group)
-            for var in dict.fromkeys(node for node in walk(bind) if type(node) is GraphVar):
+            for var in dict.fromkeys(walk(bind, GraphVar)):
                 if var is not getattr(bind, "var", None):
                     use = _Use(group, bind) if type(bind) is GraphBind else _Use(None, None)
                     users.setdefault(var, []).append(use)
@@ -131,14 +131,14 @@ class _Fusion:
         """What is done element by element to results of contractions that nothing else uses."""
         uses = Counter(stmt.outputs)
         for bind in stmt.body:
-            uses.update({node for node in walk(bind) if type(node) is GraphVar} - {getattr(bind, "var", None)})
+            uses.update(set(walk(bind, GraphVar)) - {getattr(bind, "var", None)})
         results: dict[GraphVar, GraphBind] = {}
         found: set[GraphVar] = set()
         for bind in stmt.body:
             kind = self.kind(bind) if type(bind) is GraphBind else None
             if type(bind) is not GraphBind or kind not in (CONTRACTION, ELEMENTWISE, BROADCAST):
                 continue
-            before = [results[node] for node in walk(bind.value) if type(node) is GraphVar and node in results]
+            before = [results[node] for node in walk(bind.value, GraphVar) if node in results]
             if kind != CONTRACTION and any(_same_shape(bind, one) for one in before):
                 found.add(bind.var)
             if (kind == CONTRACTION or bind.var in found) and uses[bind.var] == 1:

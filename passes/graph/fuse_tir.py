@@ -86,7 +86,7 @@ def _is_given_sizes(group: GraphFunc, module: Module) -> bool:
     kinds = [type(param.type) for param in group.params]
     if kinds[-1:] != [ShapeType] or not all(kind is TensorType for kind in kinds[:-1]):
         return False
-    calls = [node for one in module.functions for node in walk(one) if type(node) is FunctionCall]
+    calls = [node for one in module.functions for node in walk(one, FunctionCall)]
     mine = [call for call in calls if type(call.function) is FunctionRef and call.function.function == group.name]
     return all(type(call.args[-1]) is ShapeExpr for call in mine)
 

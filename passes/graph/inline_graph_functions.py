@@ -28,7 +28,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.graph import Dataflow, FunctionCall, FunctionRef, GraphBind, GraphExpr, GraphFunc, GraphIf, GraphVar
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.module import Module
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import holds, walk
 from tirscript.ir.stmt import Stmt
 
 from ..pipeline import module_pass
@@ -74,7 +74,7 @@ def in_place_of_calls(module: Module, most: int, private: bool) -> Module:
 
 def _that_fit(func: GraphFunc, known: dict[str, GraphFunc], room: int) -> list[str]:
     """The functions whose calls in `func` become no more than `room` statements, small ones first."""
-    counts = Counter(node.function for node in walk(func) if type(node) is FunctionRef and node.function in known)
+    counts = Counter(node.function for node in walk(func, FunctionRef) if node.function in known)
     costs = {name: count * _statements(known[name]) for name, count in counts.items()}
     found: list[str] = []
     for name in sorted(costs, key=costs.__getitem__):
@@ -95,7 +95,7 @@ class _Inlining(Replacing):
         super().__init__()
         self.func, self.module, self.functions = func, module, functions
         self.more = 0  # statements
-        flows = (node for node in walk(func) if type(node) is Dataflow)
+        flows = walk(func, Dataflow)
         self.in_dataflow = {stmt.var for flow in flows for stmt in flow.body if type(stmt) is GraphBind}
 
     def forget(self, gone: set[GraphVar]) -> None:
@@ -132,7 +132,7 @@ class _Inlining(Replacing):
             return None
         if found.attrs != self.func.attrs.without(*OF_PARAMETERS) or (self.func.pure and not found.pure):
             return None
-        branches = any(type(one) is GraphIf for one in walk(found))
+        branches = holds(found, GraphIf)
         return None if branches and stmt.var in self.in_dataflow else found
 
 

@@ -120,11 +120,11 @@ class _Lifting:
         """Put a local function into the module; the closure in its place, or None where it is only called."""
         func = self.calls(self.function(func))
         own = {*definitions(func), var}
-        free = dict.fromkeys(node for node in walk(func) if type(node) is GraphVar and node not in own)
+        free = dict.fromkeys(node for node in walk(func, GraphVar) if node not in own)
         inside = {one: GraphVar(one.name, one.type) for one in free}
         params: tuple[GraphVar, ...] = (*inside.values(), *func.params)
         told = set(plain_dimensions(tuple(param.type for param in params)))
-        more = dict.fromkeys(node for node in walk(func) if type(node) is Var and node not in own and node not in told)
+        more = dict.fromkeys(node for node in walk(func, Var) if node not in own and node not in told)
         symbols = {one: GraphVar(one.name, PrimType(one.dtype, one)) for one in more}
         name = self.names.fresh(var.name)
         given = (*(PrimValue(one) for one in symbols), *free)

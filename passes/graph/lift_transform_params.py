@@ -74,7 +74,7 @@ class _Lifting:
         self.collect(self.func.body)
         lifted = self.computed.keys() & self.of_weights
         body = _without(self.func.body, lifted)
-        used = {node for part in (*body, self.func.value) for node in walk(part) if type(node) is GraphVar}
+        used = {node for part in (*body, self.func.value) for node in walk(part, GraphVar)}
         given = [var for var in self.computed if var in lifted and var in used]
         if not given:
             return None
@@ -86,7 +86,7 @@ class _Lifting:
         """The weights that are needed as they are: by a statement, or as nothing else tells a size in the rest."""
         known = set(plain_dimensions(tuple(one.type for one in (*self.inputs, *given))))
         known |= {one for one in definitions(body) if type(one) is Var}
-        sizes = {node for part in (*body, self.func.value, *given) for node in walk(part) if type(node) is Var}
+        sizes = {node for part in (*body, self.func.value, *given) for node in walk(part, Var)}
         kept = []
         for var in self.weights:
             told = set(plain_dimensions((var.type,)))

@@ -126,7 +126,7 @@ def _is_computed(value: Expr) -> bool:
 
 
 def _sizes(root: Any) -> set[Var]:
-    return {node for node in walk(root) if type(node) is Var}
+    return set(walk(root, Var))
 
 
 def _sized(param: GraphVar) -> GraphVar:

@@ -76,7 +76,7 @@ class _Merging(Outlining):
                 continue
             made = [stmt]
             # a group joins when nothing but the new one uses what it gives
-            for var in dict.fromkeys(node for node in walk(stmt.value) if type(node) is GraphVar):
+            for var in dict.fromkeys(walk(stmt.value, GraphVar)):
                 group = groups.get(var)
                 if group is None or self.target(group[-1]) != target or set(users.get(var, [])) != {stmt.var}:
                     continue

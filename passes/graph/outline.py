@@ -127,7 +127,7 @@ def inputs_of(members: Iterable[GraphBind]) -> list[GraphVar]:
     """What bindings use and do not make."""
     members = list(members)
     own = {bind.var for bind in members}
-    used = (node for bind in members for node in walk(bind.value) if type(node) is GraphVar)
+    used = (node for bind in members for node in walk(bind.value, GraphVar))
     return [var for var in dict.fromkeys(used) if var not in own]
 
 

@@ -164,7 +164,7 @@ def with_sizes(func: GraphFunc, sizes: Mapping[Var, Expr]) -> GraphFunc:
 
 def variables(value: GraphExpr | Stmt) -> set[GraphVar]:
     """The variables that a value or a statement uses."""
-    return {node for node in walk(value) if type(node) is GraphVar}
+    return set(walk(value, GraphVar))
 
 
 def is_pure(value: GraphExpr, module: Module | None) -> bool:

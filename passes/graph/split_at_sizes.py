@@ -427,7 +427,7 @@ def _ordered(root: Any) -> Iterator[Var]:
         if type(node) is Var:
             yield node
         elif type(node) is GraphVar:
-            yield from (name for name in walk(node.type) if type(name) is Var)
+            yield from walk(node.type, Var)
 
 
 def _defined(stmt: Stmt) -> list[Var]:
@@ -441,7 +441,7 @@ def _names(root: Any) -> set[Var]:
 
 def _used(body: Iterable[Stmt]) -> set[GraphVar]:
     """The variables that statements use, whether they bind them or not."""
-    return {node for stmt in body for node in walk(stmt) if type(node) is GraphVar}
+    return {node for stmt in body for node in walk(stmt, GraphVar)}
 
 
 def _made(body: Iterable[Stmt]) -> list[GraphVar]:

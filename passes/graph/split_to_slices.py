@@ -55,7 +55,7 @@ class _Slicing(Replacing):
     def function(self, func: GraphFunc) -> GraphFunc:
         splits: dict[GraphVar, OpCall] = {}
         items: Counter[GraphVar] = Counter()
-        uses = Counter(node for node in walk(func) if type(node) is GraphVar)
+        uses = Counter(walk(func, GraphVar))
         for node in walk(func):
             if type(node) is GraphBind and type(node.value) is OpCall and node.value.op.name == "split":
                 splits[node.var] = node.value

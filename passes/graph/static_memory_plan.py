@@ -73,7 +73,7 @@ def upper_bounds(func: PrimFunc) -> dict[Var, int]:
         message = f"`{UPPER_BOUND}` is {told!r}, and not a dict of sizes by their names"
         hint = f'such as `T.func_attr({{"{UPPER_BOUND}": {{"n": 128}}}})`'
         raise DiagnosticError([error("T401", message, func.span, hint=hint)])
-    symbols = {var.name: var for var in walk(tuple(func.params)) if type(var) is Var and var.dtype.is_int}
+    symbols = {var.name: var for var in walk(tuple(func.params), Var) if var.dtype.is_int}
     found = {}
     for name, bound in told.items():
         worth = bound.value if isinstance(bound, Const) else bound
@@ -183,7 +183,7 @@ def _bytes(stmt: AllocBuffer, known: Analyzer) -> int | None:
         return None
     count = 1
     for size in buffer.shape:
-        variables = {node for node in walk(size) if type(node) is Var}
+        variables = set(walk(size, Var))
         if not variables <= known.known.keys():
             return None
         count *= max(0, known.const_int_bound(size)[1])
@@ -191,7 +191,7 @@ def _bytes(stmt: AllocBuffer, known: Analyzer) -> int | None:
 
 
 def _buffers(node: Node) -> set[Buffer]:
-    return {part for part in walk(node) if type(part) is Buffer}
+    return set(walk(node, Buffer))
 
 
 __all__ = [

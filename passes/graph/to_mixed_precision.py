@@ -57,7 +57,7 @@ def to_mixed_precision(func: GraphFunc, *, dtype: str = "float16") -> GraphFunc:
         message = f"`to_mixed_precision` computes in {' or '.join(NARROW)}, not in {dtype}"
         raise DiagnosticError([error("T404", message, func.span)])
     rewriting = _Narrowing(dtype)
-    body = rewriting.block(func.body, {node for node in walk(func.value) if type(node) is GraphVar})
+    body = rewriting.block(func.body, set(walk(func.value, GraphVar)))
     return func.replace(body=body) if rewriting.changed else func
 
 
@@ -108,7 +108,7 @@ class _Narrowing:
                 narrow = own in used and own not in refused
             else:
                 narrow = False
-            found = {node for node in walk(stmt) if type(node) is GraphVar and node is not own}
+            found = {node for node in walk(stmt, GraphVar) if node is not own}
             used |= found
             if not narrow:
                 refused |= found

@@ -72,7 +72,7 @@ def trim_windows(module: Module) -> Module:
 
 def _trimmed(func: GraphFunc) -> GraphFunc:
     bound: dict[GraphExpr, ConstantTensor] = {
-        stmt.var: stmt.value.data for stmt in walk(func) if type(stmt) is GraphBind and type(stmt.value) is GraphConst
+        stmt.var: stmt.value.data for stmt in walk(func, GraphBind) if type(stmt.value) is GraphConst
     }
     made: GraphFunc = rewrite(func, {OpCall: lambda call: _smaller(call, bound)})
     return made

@@ -155,8 +155,8 @@ def element_by_element(func: PrimFunc) -> list[tuple[int, int]]:
 
     The kernel has one block, with one store at the values of axes of its own, each iteration at another element.
     """
-    blocks = [node for node in walk(func.body) if type(node) is Block and (node.axes or node.init is not None)]
-    stores = [node for node in walk(func.body) if type(node) is BufferStore]
+    blocks = [node for node in walk(func.body, Block) if (node.axes or node.init is not None)]
+    stores = list(walk(func.body, BufferStore))
     if len(blocks) != 1 or len(stores) != 1 or len(blocks[0].body) != 1 or stores[0] is not blocks[0].body[0]:
         return []
     block, store = blocks[0], stores[0]
@@ -164,7 +164,7 @@ def element_by_element(func: PrimFunc) -> list[tuple[int, int]]:
     plain = all(type(index) is Var and index in axes for index in store.indices)
     if not plain or len(set(store.indices)) != len(axes) or len(axes) != len(block.axes) or block.init is not None:
         return []
-    loops = {node.var for node in walk(func.body) if type(node) is For}
+    loops = {node.var for node in walk(func.body, For)}
     if loops != {axis.value for axis in block.axes} or len(loops) != len(block.axes):
         return []
     if any(type(node) in (BufferData, CallFunction) for node in walk(func.body)) or store.predicate is not None:
@@ -213,7 +213,7 @@ def _uses(body: tuple[Stmt, ...]) -> _Uses:
 
 
 def _buffers(node: Node) -> set[Buffer]:
-    return {part for part in walk(node) if type(part) is Buffer}
+    return set(walk(node, Buffer))
 
 
 __all__ = ["element_by_element", "write_in_place"]

@@ -18,7 +18,7 @@ from .replacing import with_sizes
 
 def calls_of(func: GraphFunc) -> set[str]:
     """The functions of the module that a function names."""
-    return {node.function for node in walk(func) if type(node) is FunctionRef}
+    return {node.function for node in walk(func, FunctionRef)}
 
 
 def callees_first(module: Module) -> list[str]:

@@ -102,7 +102,7 @@ class Instances:
             for dim, size in zip(buffer.shape, shape, strict=True):
                 if type(dim) is Var:
                     bound.setdefault(dim, size)
-        free = [node for buffer in buffers for node in walk(buffer) if type(node) is Var]
+        free = [node for buffer in buffers for node in walk(buffer, Var)]
         if any(var.dtype is not INT64 or var not in bound for var in (*free, *bound)):
             return None
         known = Analyzer()

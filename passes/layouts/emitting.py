@@ -18,7 +18,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import Dataflow, GraphBind, GraphConst, GraphExpr, GraphVar, TensorType, TupleExpr, TupleItem
 from tirscript.ir.node import are_same
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import refresh, substitute, walk
+from tirscript.ir.rewrite import holds, refresh, substitute, walk
 from tirscript.ir.span import Span
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Assume, If, Stmt
 
@@ -113,9 +113,7 @@ class Emitting:
         """The dataflow as planned."""
         self._aim()
         flow = self.flow
-        used = {
-            node for step in flow.steps if step is not None for node in walk(_value(step)) if type(node) is GraphVar
-        }
+        used = {node for step in flow.steps if step is not None for node in walk(_value(step), GraphVar)}
         for stmt, step in zip(flow.block.body, flow.steps, strict=True):
             if step is None:
                 var: Any = getattr(stmt, "var", None)
@@ -374,7 +372,7 @@ class Emitting:
     def _straight(self, func: PrimFunc, facts: list[tuple[Any, PadMapping, Const]]) -> PrimFunc:
         """The function without branches that what is in the padding of its arguments makes needless."""
         branches = _branches(func)
-        if not facts or not branches or any(type(node) is Assume for node in walk(func.body)):
+        if not facts or not branches or holds(func.body, Assume):
             return func
         at = sum(1 for _ in takewhile(lambda stmt: type(stmt) in (AllocBuffer, AllocateConst), func.body))
         claims = tuple(claim_of(buffer, mapping, value) for buffer, mapping, value in facts)
@@ -398,7 +396,7 @@ class Emitting:
         return value
 
     def _other(self, stmt: Any) -> None:
-        read = dict.fromkeys(node for node in walk(_value(stmt)) if type(node) is GraphVar)
+        read = dict.fromkeys(walk(_value(stmt), GraphVar))
         values = {var: found for var in read if (found := self.get(var)) is not var}
         self.body.append(stmt.replace(value=substitute(stmt.value, values)) if values else stmt)
         if type(stmt) is GraphBind:

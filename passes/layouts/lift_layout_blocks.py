@@ -196,7 +196,7 @@ def _marked(stmt: Stmt) -> Block | None:
 
 def _copies(stmt: Stmt, params: list[Buffer], held: set[Buffer], pad: bool) -> list[tuple[Buffer, Buffer]]:
     """The buffers that a nest copies from and to: a parameter and one that the function allocates."""
-    used = list(dict.fromkeys(node for node in walk(stmt) if type(node) is Buffer))
+    used = list(dict.fromkeys(walk(stmt, Buffer)))
     outer, inner = [one for one in used if one in params], [one for one in used if one in held]
     if len(outer) != 1 or len(inner) != 1:
         return []
@@ -227,7 +227,7 @@ def _claim(stmt: Stmt, block: Block, source: Buffer, mark: object) -> tuple[Stmt
     if bare is None or bare.packs or not bare.mapping.padded:
         return ()
     try:
-        value = said if type(said) is Const else const(said, source.dtype)  # type: ignore[arg-type]
+        value = said if type(said) is Const else const(said, source.dtype)
     except (TypeError, ValueError) as problem:
         message = f"`{block.name}` says of the padding of `{source.name}` what is no number of it: {problem}"
         hint = f'write ("crop", x) where x is {source.dtype}, or ("crop",)'
@@ -238,7 +238,7 @@ def _claim(stmt: Stmt, block: Block, source: Buffer, mark: object) -> tuple[Stmt
 
 
 def _ends(stmt: Stmt, source: Buffer) -> list[Buffer]:
-    used = list(dict.fromkeys(node for node in walk(stmt) if type(node) is Buffer))
+    used = list(dict.fromkeys(walk(stmt, Buffer)))
     return [source, *(one for one in used if one is not source)]
 
 

@@ -22,7 +22,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.op_sets import CHOICES
-from tirscript.ir.rewrite import rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import holds, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Assume, For, Stmt
 
 from ..statements import conjunction
@@ -215,7 +215,7 @@ class PadMapping(Struct, frozen=True, eq=False):
 
 def _content(*exprs: Expr) -> tuple[Any, ...]:
     """What expressions are: their text, and the variables that it names."""
-    variables = dict.fromkeys(node for node in walk(exprs) if type(node) is Var)
+    variables = dict.fromkeys(walk(exprs, Var))
     return *map(str, exprs), *variables
 
 
@@ -370,7 +370,7 @@ def _read(stage: Stage, source: Any, target: Any) -> Conversion | None:
         other = last
     if type(value) is not BufferLoad or value.buffer is not source:
         return None
-    if condition is not None and any(type(node) is BufferLoad for node in walk(condition)):
+    if condition is not None and holds(condition, BufferLoad):
         return None
     if _covers(stage, stage.store.indices, target.shape):
         made = _mapping(stage, stage.store.indices, value.indices, target.shape, source.shape, condition)

@@ -329,7 +329,7 @@ class Packing:
             update = update_of(stage)
             if stage.buffer.dtype.is_float or update is None or update[0].op not in IDENTITIES:
                 return False
-        used = {node for index in stage.store.indices for node in walk(index) if type(node) is Var}
+        used = {node for index in stage.store.indices for node in walk(index, Var)}
         if any(group.kind == "spatial" and not set(group.axes) <= used for group in one.groups):
             return False
         # a beginning of another reduction might be stored over
@@ -439,7 +439,7 @@ class Packing:
 
     def _is_safe(self, one: Plan, value: Expr, known: Analyzer, *conditions: Expr | None) -> bool:
         """Whether an expression can be evaluated in all iterations in which the conditions hold."""
-        padded = {node for free in one.padding for node in walk(free) if type(node) is Var}
+        padded = {node for free in one.padding for node in walk(free, Var)}
 
         def stored(load: BufferLoad) -> bool:
             return self._is_stored(one.stage, load, padded, known)

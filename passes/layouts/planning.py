@@ -302,7 +302,7 @@ class Plan:
             read = [key(flow.owner(value), layouts.get(buffer)) for buffer, value in step.inputs()]
             made = {var: key(var, layouts.get(buffer)) for buffer, var in step.results()}
         else:
-            for value in dict.fromkeys(node for node in walk(_read(step)) if type(node) is GraphVar):
+            for value in dict.fromkeys(walk(_read(step), GraphVar)):
                 form = flow.form(value)
                 if form.mapping is not None and form.mapping.padded:
                     read.append(key(form.value, form.mapping))
@@ -396,7 +396,7 @@ def _extent(dim: Expr) -> int:
     if type(dim) is Const:
         return int(dim.value)
     try:
-        return evaluate(dim, {node: NOMINAL for node in walk(dim) if type(node) is Var})
+        return evaluate(dim, dict.fromkeys(walk(dim, Var), NOMINAL))
     except Undecided:
         return NOMINAL
 

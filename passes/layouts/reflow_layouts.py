@@ -116,7 +116,7 @@ class _Reflow:
 
     def _way_out(self, name: str) -> str:
         """What a layout should be asked for instead of a name."""
-        binds = [node for one in self.module.graph_funcs for node in walk(one) if type(node) is GraphBind]
+        binds = [node for one in self.module.graph_funcs for node in walk(one, GraphBind)]
         here = next((bind.value for bind in binds if bind.var.name == name), None)
         if type(here) is TupleItem and type(here.value) is GraphVar:
             return f"it is item {here.index} of `{here.value.name}`: ask at that call, by the name of a parameter"

@@ -15,7 +15,7 @@ from tirscript.ir.effects import has_effect
 from tirscript.ir.expr import BufferLoad, Expr, Let, Reduce, Var, const, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import NO_ATTRS, Attrs
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import holds, substitute, walk
 from tirscript.ir.stmt import AllocateConst, AllocBuffer, Axis, Block, BufferStore, For, If, Stmt
 
 from ..plain_loops.blocks_from_loops import with_blocks
@@ -212,9 +212,9 @@ def _check(stage: Stage) -> None:
             if type(node) is BufferLoad and (node.predicate is not None or node.buffer.is_scalar):
                 raise _No
         for index in store.indices:
-            if any(type(node) is BufferLoad for node in walk(index)):
+            if holds(index, BufferLoad):
                 raise _No
-    if stage.where is not None and any(type(node) is BufferLoad for node in walk(stage.where)):
+    if stage.where is not None and holds(stage.where, BufferLoad):
         raise _No
     if stage.init is not None and stage.init.indices != stage.store.indices:
         raise _No
@@ -229,7 +229,7 @@ def _is_dimension(var: Var, stage: Stage) -> bool:
 
 def loads_of(expr: Expr) -> list[BufferLoad]:
     """The loads in an expression."""
-    return [node for node in walk(expr) if type(node) is BufferLoad]
+    return list(walk(expr, BufferLoad))
 
 
 def known_axes(axes: tuple[Axis, ...]) -> Analyzer:

@@ -74,7 +74,7 @@ def _reads(pad: PrimFunc, func: PrimFunc, param: Buffer) -> Iterator[Diagnostic]
         if one.access.root.buffer is not packed or one.symbols:
             continue  # for some sizes only
         places = ", ".join(f"{var.name} = {value}" for var, value in one.values.items())
-        made = next((node.span for node in walk(pad.body) if type(node) is Block), None)
+        made = next((node.span for node in walk(pad.body, Block)), None)
         yield error(
             "T612",
             f"`{func.name}` reads padding of `{param.name}`, in which nothing is stored: {places}",
@@ -85,7 +85,7 @@ def _reads(pad: PrimFunc, func: PrimFunc, param: Buffer) -> Iterator[Diagnostic]
 
 
 def _written(func: PrimFunc) -> list[Buffer]:
-    return [node.buffer for node in walk(func.body) if type(node) is BufferStore]
+    return [node.buffer for node in walk(func.body, BufferStore)]
 
 
 __all__ = ["bare_padding", "is_marked", "padding_errors"]

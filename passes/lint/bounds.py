@@ -24,6 +24,7 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.arith import Analyzer, walk_with_context
+from tirscript.ir.rewrite import holds
 
 from .table import lint_check, warning
 
@@ -59,7 +60,7 @@ class _Search:
     def run(self, func: PrimFunc) -> list[Diagnostic]:
         """The warnings of a function."""
         self.params = frozenset(func.param_buffers)
-        if self.kind is COMPUTED or any(type(node) is BufferLoad for node in walk(func.body)):
+        if self.kind is COMPUTED or holds(func.body, BufferLoad):
             walk_with_context(func, self.visit, Analyzer(_ranges(func)))
         return self.found
 

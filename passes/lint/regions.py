@@ -26,6 +26,7 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.arith import Analyzer, walk_with_context
+from tirscript.ir.rewrite import holds
 
 from ..statements import conjunction
 from .table import lint_check, warning
@@ -39,7 +40,7 @@ _OWN = (AllocBuffer, AllocateConst, DeclBuffer, MatchBuffer)
 def left_out(func: PrimFunc) -> Iterator[Diagnostic]:
     """An access of a block that none of the regions contains which the block says that it reads or writes."""
     search = _Search()
-    for block in (node for node in walk(func.body) if type(node) is Block):
+    for block in walk(func.body, Block):
         if block.reads is not None or block.writes is not None:
             search.enter(block)
     if search.around:
@@ -120,7 +121,7 @@ def _outside(node: BufferLoad | BufferStore, regions: list[BufferRegion], analyz
         if whole is None:
             return None
         inside = whole if inside is None else get_op("logical_or")(inside, whole)
-    if inside is None or any(type(part) is BufferLoad for part in walk(inside)) or analyzer.can_prove(inside):
+    if inside is None or holds(inside, BufferLoad) or analyzer.can_prove(inside):
         return None
     return analyzer.explain(inside).counterexample
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.op_sets import LAZY
-from tirscript.ir.rewrite import rewrite, walk
+from tirscript.ir.rewrite import holds, rewrite, walk
 from tirscript.ir.stmt import Bind, BufferStore, If, Stmt
 
 
@@ -22,7 +22,7 @@ def with_kept_loads(stmt: If) -> tuple[tuple[Bind, ...], If]:
     names: list[Bind] = []
     while True:
         for load in always_loaded(stmt.condition):
-            if not load.indices or any(type(node) is BufferLoad for node in walk(load.indices)):
+            if not load.indices or holds(load.indices, BufferLoad):
                 continue  # an index that is loaded has a name first, and that of a variable may be another in a side
             name = Var("value", load.dtype)
             then, orelse = _taking(stmt.then, load, name), _taking(stmt.orelse, load, name)
@@ -67,4 +67,4 @@ def _replaced(root: Any, load: BufferLoad, name: Var) -> Any:
 
 def _stores(stmt: Stmt) -> Iterator[bool]:
     """Whether each store in a statement is one in memory; variables are no memory."""
-    return (not node.buffer.is_scalar for node in walk(stmt) if type(node) is BufferStore)
+    return (not node.buffer.is_scalar for node in walk(stmt, BufferStore))

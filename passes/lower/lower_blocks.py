@@ -67,5 +67,5 @@ def _resolved(values: dict[Var, Expr]) -> dict[Var, Expr]:
     done: dict[Var, Expr] = {}
     for var, value in reversed(values.items()):
         # a mapping of all that is done would be read through for every axis
-        done[var] = substitute(value, {part: done[part] for part in walk(value) if type(part) is Var and part in done})
+        done[var] = substitute(value, {part: done[part] for part in walk(value, Var) if part in done})
     return done

@@ -25,7 +25,7 @@ from tirscript.ir.expr import BufferLoad, Call, Expr, Let, Reduce, Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import get_op
-from tirscript.ir.rewrite import map_children, map_tuple, substitute, walk
+from tirscript.ir.rewrite import holds, map_children, map_tuple, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, Block, Break, BufferStore, For, If, LaunchThread, ScalarDecl, Stmt, While
 
 from ..pipeline import prim_func_pass
@@ -51,7 +51,7 @@ def lower_reduce(func: PrimFunc) -> PrimFunc:
 
 
 def _reduces(root: Any) -> bool:
-    return any(type(node) is Reduce for node in walk(root))
+    return holds(root, Reduce)
 
 
 def _body(stmts: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -142,7 +142,7 @@ def _combine(node: Reduce, scalars: list[Buffer]) -> tuple[Stmt, ...]:
     values: dict[Var, Expr] = {
         var: BufferLoad(scalar, (), span=span) for var, scalar in zip(combiner.lhs, scalars, strict=True)
     }
-    uses = [one for result in combiner.results for one in walk(result) if type(one) is Var]
+    uses = [one for result in combiner.results for one in walk(result, Var)]
     out: list[Stmt] = []
     for var, source in zip(combiner.rhs, node.source, strict=True):
         value = hoist.expr(source)

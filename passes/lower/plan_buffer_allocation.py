@@ -57,7 +57,7 @@ class _Place(Struct, frozen=True, eq=False):
 
     @property
     def body(self) -> tuple[Stmt, ...]:
-        return getattr(self.owner, self.field)  # type: ignore[no-any-return]
+        return getattr(self.owner, self.field)
 
 
 @prim_func_pass()
@@ -157,7 +157,7 @@ def _allowed(buffer: Buffer, home: _Place, target: _Place) -> _Place:
     path.reverse()
     best, crossed = home, False
     ranges: dict[Var, Interval] = {}
-    symbols = {node for node in walk(tuple(buffer.shape)) if type(node) is Var}
+    symbols = set(walk(tuple(buffer.shape), Var))
     if symbols and not symbols.isdisjoint(definitions(tuple(home.body))):
         return home
     for step in path:

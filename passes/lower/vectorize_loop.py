@@ -26,7 +26,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, cast, get_op
 from tirscript.ir.op_sets import DIVISIONS
-from tirscript.ir.rewrite import definitions, map_tuple, refresh, substitute, walk
+from tirscript.ir.rewrite import definitions, holds, map_tuple, refresh, substitute, walk
 from tirscript.ir.stmt import Attr, Bind, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ..access import Accesses, Extent, box, constant_extent, constant_ranges, loop_range
@@ -139,7 +139,7 @@ def _width(extent: int, most: int) -> int:
 def _in_stretches(loop: For, around: tuple[For, ...], roots: dict[Buffer, Buffer | None]) -> bool:
     """Whether bounds of indices say that no lane touches an element that another lane writes."""
     seen = Accesses(loop.body, known=constant_ranges((*around, loop)))
-    private = {stmt.buffer for stmt in walk(loop.body) if type(stmt) is ScalarDecl}
+    private = {stmt.buffer for stmt in walk(loop.body, ScalarDecl)}
     inner = frozenset(node for node in definitions(loop.body) if type(node) is Var)
     found = [access for access in seen.found if access.buffer not in private]
     written = {roots.get(access.buffer, access.buffer) for access in found if access.write}
@@ -255,7 +255,7 @@ class _Vectorizer:
         before = [part for value in values for part in self.bind(value, mask)]
         condition = self.expr(stmt.condition, mask)
         # stores in `then` may change what the condition reads, so it is kept where the other side asks for it again
-        if any(type(node) is BufferLoad for node in walk(condition)):
+        if holds(condition, BufferLoad):
             kept = Var("mask", condition.dtype)
             before.append(Bind(kept, condition, span=stmt.span))
             condition = kept
@@ -314,7 +314,7 @@ class _Vectorizer:
         rule = _EXPRS.get(type(node))
         if rule is None:
             raise _Refuse
-        return rule(self, node, mask)  # type: ignore[no-any-return]
+        return rule(self, node, mask)
 
     def same(self, node: Expr, mask: Expr | None) -> Expr:
         return node

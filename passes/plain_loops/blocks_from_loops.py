@@ -24,7 +24,7 @@ matrices become matrices first (`dimensions.py`).
 from __future__ import annotations
 
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import holds
 from tirscript.ir.stmt import Block, For, Stmt
 
 from ..pipeline import prim_func_pass
@@ -108,7 +108,7 @@ def with_blocks(
     body: list[Stmt] = []
     changed = False
     for stmt in given:
-        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
+        if type(stmt) is For and not holds(stmt, Block):
             before = [one for one, _ in source[-2:]]
             nest, made, gone = _made(names, before, stmt)
             if made is None and (moved := _plainer(func, stmt)) is not stmt:

@@ -143,7 +143,7 @@ def _is_told(size: Expr, symbols: Sizes) -> bool:
     """Whether symbols alone tell a size, and it is no error to ask for it where no loop does."""
     if not symbols.keys() >= set(free_vars(size)) or reads_memory(size):
         return False
-    divisors = (node.args[1] for node in walk(size) if type(node) is Call and node.op in DIVISIONS)
+    divisors = (node.args[1] for node in walk(size, Call) if node.op in DIVISIONS)
     return all(type(divisor) is Const and divisor.value > 0 for divisor in divisors)
 
 
@@ -166,7 +166,7 @@ def _choosing(block: Block, store: BufferStore, ordered: bool) -> tuple[Expr | N
         else:
             value = update.combine(mine, new)
     value = rewrite(value, {Call: _at_once})
-    choices = [node for node in walk(value) if type(node) is Call and node.op in CHOICES]
+    choices = [node for node in walk(value, Call) if node.op in CHOICES]
     if not choices or not all(_is_same(one, choices[0]) for one in choices) or choices[0].op is not OPS["if_then_else"]:
         return None, None
     _, load, other = choices[0].args

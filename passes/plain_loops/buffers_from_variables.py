@@ -21,7 +21,7 @@ _FIRST = (Const(0, INT32),)
 
 def buffers_from_variables(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """The body of a function with buffers for its own variables that its loops change; itself where there are none."""
-    changed = {node.buffer for stmt in body if type(stmt) is For for node in walk(stmt) if type(node) is BufferStore}
+    changed = {node.buffer for stmt in body if type(stmt) is For for node in walk(stmt, BufferStore)}
     found = {
         stmt.buffer: Buffer(stmt.buffer.name, (Const(1, INT32),), stmt.buffer.dtype)
         for stmt in body

@@ -23,7 +23,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.op_sets import CHOICES, EXTREMES
-from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.rewrite import holds, rewrite, uses, walk
 from tirscript.ir.stmt import Axis, Block, BufferStore, For, If, Stmt
 
 from ..statements import conjunction, same_indices
@@ -158,7 +158,7 @@ def _under(conditions: list[Expr], store: BufferStore) -> Expr | None:
 
 def begun_blocks(func: PrimFunc) -> PrimFunc:
     """The function whose blocks say with T.init what they begin a sum with, instead of `if vk == 0: C[vi] = 0`."""
-    return rewrite(func, {Block: _begun}) if any(type(node) is Block for node in walk(func.body)) else func
+    return rewrite(func, {Block: _begun}) if holds(func.body, Block) else func
 
 
 def _begun(block: Block) -> Block:

@@ -57,7 +57,7 @@ def _bordered(stmt: Stmt, own: set[Buffer]) -> list[Stmt]:
     if found is None or not any(axis.kind == "reduce" for axis in found[0].axes):
         return [stmt]
     block, store = found
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad]
+    loads = list(walk(store.value, BufferLoad))
     for load in loads:
         places = [place_of(index) for index in load.indices]
         # places in other dimensions are brought back once for a whole vector

@@ -22,7 +22,7 @@ from tirscript.ir.dtype import BOOL
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.rewrite import holds, rewrite, uses, walk
 from tirscript.ir.stmt import Bind, BufferStore, For, If, ScalarDecl, Stmt
 
 from .choices_from_loops import chosen
@@ -34,12 +34,12 @@ Inline = Callable[[tuple[Stmt, ...], bool], tuple[Stmt, ...]]
 
 def conditions_inward(loop: For, inlined: Inline) -> For:
     """A loop with its conditions as far inside as they go; itself where they are. `inlined` writes names out."""
-    return loop if not any(type(node) is If for node in walk(loop)) else _loop(loop, inlined)
+    return loop if not holds(loop, If) else _loop(loop, inlined)
 
 
 def _loop(loop: For, inlined: Inline) -> For:
     given = _settled(loop.body)
-    if any(type(node) is For for node in walk(given)):
+    if holds(given, For):
         given = inlined(given, True)
     body = tuple([_inward(stmt, inlined) for stmt in given])
     return loop if are_same(body, loop.body) else loop.replace(body=body)
@@ -69,7 +69,7 @@ def _lasts(condition: Expr, loop: For) -> bool:
     """Whether a condition is the same in each iteration of a loop, and nothing but a value."""
     if any(type(node) is Call and node.op.effect != "pure" for node in walk(condition)):
         return False
-    stored = {node.buffer for node in walk(loop) if type(node) is BufferStore}
+    stored = {node.buffer for node in walk(loop, BufferStore)}
     return not any(type(node) is BufferLoad and node.buffer in stored for node in walk(condition))
 
 

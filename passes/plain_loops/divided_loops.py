@@ -17,7 +17,7 @@ from tirscript.ir.arith.linear import linear
 from tirscript.ir.arith.presburger import Dependences, may_merge
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import defined_by, free_vars, refresh, uses, walk
+from tirscript.ir.rewrite import defined_by, free_vars, holds, refresh, uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 from ..statements import reads_memory
@@ -43,8 +43,8 @@ def inits_apart(body: tuple[Stmt, ...], overlap: bool, long_lines: bool = True) 
             len(found) == 1 and not any(uses(one.value, init.buffer) for one in inits)
             for found, init in zip(mine, inits)
         ]
-        loads = [node for init in inits for node in walk((init.value, *init.indices)) if type(node) is BufferLoad]
-        stored = {node.buffer for part in parts for node in walk(part) if type(node) is BufferStore}
+        loads = [node for init in inits for node in walk((init.value, *init.indices), BufferLoad)]
+        stored = {node.buffer for part in parts for node in walk(part, BufferStore)}
         steady = not any(overlap or load.buffer in stored for load in loads)
         if len(parts) < 2 or len({init.buffer for init in inits}) != len(parts) or not all(alone) or not steady:
             out += [*inits, stmt]
@@ -143,7 +143,7 @@ def _nests(
 ) -> list[Stmt] | None:
     """Loops in each other over stores that have nothing to do with each other, as such loops for each."""
     pays = any(uses(one.value, one.buffer) and pays_alone(loops, one, long_lines, around) for one in stores)
-    counted = all(not any(type(node) is BufferLoad for node in walk((loop.start, loop.stop))) for loop in loops)
+    counted = all(not holds((loop.start, loop.stop), BufferLoad) for loop in loops)
     if not pays or not counted or not independent_stores(stores) or not strangers(stores):
         return None
     parts: list[Stmt] = []
@@ -165,7 +165,7 @@ def pays_alone(loops: list[For], store: BufferStore, long_lines: bool = True, ar
         return True
     if by_library(store.value):
         return False  # what several sums call it for is computed once in one loop, sine and cosine by one call
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.indices]
+    loads = [node for node in walk(store.value, BufferLoad) if node.indices]
     if around and any(map(takes_long, walk(store.value))) and _lies_across(store, loads, loops, around[-1]):
         return False
     for loop in loops:
@@ -198,7 +198,7 @@ def multiplies_matrices(store: BufferStore) -> bool:
     """Whether a store adds up products of elements, each with an index that the other does not have."""
     for node in walk(store.value):
         if type(node) is Call and node.op is OPS["mul"]:
-            loads = [one for one in walk(node) if type(one) is BufferLoad and one.indices]
+            loads = [one for one in walk(node, BufferLoad) if one.indices]
             has = [set(free_vars(one.indices)) for one in loads if one.buffer is not store.buffer]
             if len(has) == 2 and has[0] & has[1] and has[0] - has[1] and has[1] - has[0]:
                 return True
@@ -231,7 +231,7 @@ def strangers(stores: Sequence[Any]) -> bool:
 def _reads(reader: BufferStore, writer: BufferStore) -> bool:
     """Whether a store reads what may be an element that another one stores in any iteration: of the same buffer, not
     where an index of one is a number, and that of the other another one."""
-    loads = (node for node in walk((reader.value, *reader.indices)) if type(node) is BufferLoad)
+    loads = walk((reader.value, *reader.indices), BufferLoad)
     return any(load.buffer is writer.buffer and not are_apart(load, writer) for load in loads)
 
 

@@ -42,7 +42,7 @@ def reads_again(block: Block) -> bool:
     update = update_by(store) if type(store) is BufferStore else None
     if update is None or not any(axis.kind == "reduce" for axis in block.axes):
         return False
-    loads = [node for node in walk(update.value) if type(node) is BufferLoad]
+    loads = list(walk(update.value, BufferLoad))
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     if reaches_over(block):
         return True
@@ -60,13 +60,13 @@ def _slides(block: Block) -> bool:
 
     store = block.body[0]
     update = update_by(store) if type(store) is BufferStore and lane_of(block, store) is not None else None
-    loads = [node for node in walk(update.value) if type(node) is BufferLoad] if update is not None else []
+    loads = list(walk(update.value, BufferLoad)) if update is not None else []
     return any(axis.kind == "reduce" for axis in block.axes) and len(loads) == 1 and _overlaps(block, loads[0])
 
 
 def _leaves_out(value: Expr) -> bool:
     """Whether a value chooses between others than an element and a number."""
-    choices = [node for node in walk(value) if type(node) is Call and node.op is OPS["if_then_else"]]
+    choices = [node for node in walk(value, Call) if node.op is OPS["if_then_else"]]
     return any(type(choice.args[1]) is not BufferLoad for choice in choices)
 
 
@@ -93,7 +93,7 @@ def adds_lines(block: Block) -> bool:
     from ..schedule.default_cpu.nests import stride_of
 
     store: Any = block.body[0]
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    loads = [node for node in walk(store.value, BufferLoad) if node.buffer is not store.buffer]
     along = [axis.var for axis in block.axes if axis.kind == "reduce"]
     return bool(store.buffer.dtype.is_int and all(stride_of(load, along[-1]) == 1 for load in loads))
 
@@ -110,7 +110,7 @@ def _goes_down(block: Block) -> bool:
     column = next((axis for axis in block.axes if axis.var is store.indices[-1]), None)
     if column is None or (type(column.stop) is Const and int(column.stop.value) * store.buffer.dtype.bits < NARROW):
         return False
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    loads = [node for node in walk(store.value, BufferLoad) if node.buffer is not store.buffer]
     strides = [(stride_of(load, inner.var), stride_of(load, column.var)) for load in loads]
     return (None, 1) in strides and all(across == 0 or (across == 1 and along != 1) for along, across in strides)
 

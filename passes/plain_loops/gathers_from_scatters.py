@@ -160,7 +160,7 @@ def _goes_along(store: BufferStore, inner: For, places: list[_Place]) -> bool:
         return False
     gone = [place.gone.var for place in places if place.gone is not None]
     others = [place.loop.var for place in places if place.gone is None]
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    loads = [node for node in walk(store.value, BufferLoad) if node.buffer is not store.buffer]
     moved = [load for load in loads if any(uses(load.indices, var) for var in gone)]
     return all(uses(load.indices, var) for load in moved for var in others)
 
@@ -178,7 +178,7 @@ def _goes_once(store: BufferStore, loops: list[For]) -> bool:
                 return False
             reach += factor * (extents[var] - 1)
         mine += parts
-    loads = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is not store.buffer]
+    loads = [node for node in walk(store.value, BufferLoad) if node.buffer is not store.buffer]
     return all(uses(load.indices, var) for load in loads for var in mine)
 
 

@@ -31,7 +31,7 @@ from ..statements import may_overlap
 
 def inits_from_blocks(func: PrimFunc) -> PrimFunc:
     """The function with inits for blocks that do what these do; itself where there are none."""
-    if may_overlap(func) or sum(1 for node in walk(func.body) if type(node) is Block) < 2:
+    if may_overlap(func) or sum(1 for node in walk(func.body, Block)) < 2:
         return func
 
     def loop(node: For) -> For:

@@ -43,7 +43,7 @@ def _iterations(loop: For, start: Const, sizes: Set[Var]) -> Expr | None:
     stop = loop.stop
     if not all(type(node) in (Var, Const, Call) for node in walk(stop)) or not set(free_vars(stop)) <= sizes:
         return None
-    stores = [node for node in walk(loop.body) if type(node) is BufferStore]
+    stores = list(walk(loop.body, BufferStore))
     if int(start.value) < 0 or not stores or any(uses(store.indices, loop.var) for store in stores):
         return None
     known = Analyzer()

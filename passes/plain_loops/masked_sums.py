@@ -51,14 +51,13 @@ def reaches_over(block: Block) -> bool:
     lane = lane_of(block, store) if type(store) is BufferStore else None
     if type(store) is not BufferStore or lane is None or not divides(lane) or not _has_product(store.value):
         return False
-    choices = [node for node in walk(store.value) if type(node) is Call and node.op is _CHOICE]
+    choices = [node for node in walk(store.value, Call) if node.op is _CHOICE]
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
     summed = [axis.var for axis in block.axes if axis.kind == "reduce"]
     return any(
         any(uses(index, var) for var in spatial) and any(uses(index, var) for var in summed) and not reads_memory(index)
         for choice in choices
-        for load in walk(choice.args[1])
-        if type(load) is BufferLoad
+        for load in walk(choice.args[1], BufferLoad)
         for index in load.indices
     )
 
@@ -150,7 +149,7 @@ class _Masked(Scoped):
         axis = lane_of(self.holder, store)
         if axis is None:
             return None
-        loads = [node for node in walk(added) if type(node) is BufferLoad]
+        loads = list(walk(added, BufferLoad))
         over = [load for load in loads if not is_there(self.analyzer, load.indices, load.buffer.shape)]
         filters = [
             one
@@ -209,7 +208,7 @@ def _is_total(value: Expr) -> bool:
 
 def _divides_by_what(condition: Expr) -> bool:
     """Whether a condition divides by something that the conditions before it may keep from being zero."""
-    calls = [node for node in walk(condition) if type(node) is Call and node.op in _DIVISIONS]
+    calls = [node for node in walk(condition, Call) if node.op in _DIVISIONS]
     return any(type(call.args[1]) is not Const or call.args[1].value == 0 for call in calls)
 
 

@@ -21,7 +21,7 @@ from tirscript.ir.arith.presburger import Dependences
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import free_vars, refresh, uses, walk
+from tirscript.ir.rewrite import free_vars, holds, refresh, uses, walk
 from tirscript.ir.stmt import Block, BufferStore, For, Stmt
 
 from ..access import constant_extent
@@ -41,7 +41,7 @@ def mirrors_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
     if may_overlap(func):
         return func
     for nest in func.body:
-        if type(nest) is not For or any(type(node) is Block for node in walk(nest)):
+        if type(nest) is not For or holds(nest, Block):
             continue
         found = _mirror(nest, ()) if _gains(nest) else None
         made = None if found is None else _apart(func, nest, *found)
@@ -60,10 +60,10 @@ def _gains(nest: For) -> bool:
     from ..schedule.default_cpu.nests import stride_of
 
     for loop in walk(nest):
-        if type(loop) is not For or any(type(node) is For for node in walk(loop.body)):
+        if type(loop) is not For or holds(loop.body, For):
             continue
         extent = constant_extent(loop)
-        loads = [node for node in walk(loop.body) if type(node) is BufferLoad and uses(node.indices, loop.var)]
+        loads = [node for node in walk(loop.body, BufferLoad) if uses(node.indices, loop.var)]
         if extent is None or extent < FEWEST or not loads:
             continue
         if extent * loads[0].buffer.dtype.bits < LINE or any(stride_of(load, loop.var) != 1 for load in loads):

@@ -33,7 +33,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
     """
     out: list[Stmt] = []
     values: dict[Any, Expr] = {}
-    assigned = {node.buffer for node in walk(stmts) if type(node) is BufferStore}
+    assigned = {node.buffer for node in walk(stmts, BufferStore)}
 
     def use(stmt: Any) -> Any:
         found = substitute(stmt, {var: value for var, value in values.items() if type(var) is Var})
@@ -56,7 +56,7 @@ def written_out(stmts: tuple[Stmt, ...], only_plain: bool = False, elements: boo
                 raise Refused
             values[named] = value
             continue
-        stored = {node.buffer for node in walk(stmt) if type(node) is BufferStore}
+        stored = {node.buffer for node in walk(stmt, BufferStore)}
         behind = stmts[at + (1 if _stores_last(stmt) else 0) :]
         for name, value in values.items():
             if any(type(node) is BufferLoad and node.buffer in stored for node in walk(value)) and uses(behind, name):

@@ -41,7 +41,7 @@ class Names:
 
     def __init__(self, func: PrimFunc, sizes: frozenset[Var], long_lines: bool = True) -> None:
         self.long_lines = long_lines
-        self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
+        self.blocks = {node.name for node in walk(func.body, Block)}
         self.sizes = sizes  # variables that the bounds of loops may be made of
         self.func = func
 
@@ -257,7 +257,7 @@ class Nest:
         for node in walk(nest):
             if type(node) is not For:
                 continue
-            inside = [inner for inner in walk(node.body) if type(inner) is Block]
+            inside = list(walk(node.body, Block))
             kinds = {axis.kind for block in inside for axis in block.axes if axis.value is node.var}
             if kinds == {"spatial"}:
                 if not is_parallel(deps, node):

@@ -12,7 +12,7 @@ from tirscript.ir.expr import BufferLoad, Call, Const, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, get_op
-from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
+from tirscript.ir.rewrite import holds, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, Stmt
 
 from ..access import constant_extent
@@ -24,7 +24,7 @@ def in_plain_loops(body: tuple[Stmt, ...], rules: Mapping[type, Callable[[Any], 
     """The body of a function with rules, by classes of nodes, applied in its loops without blocks."""
 
     def is_plain(stmt: Stmt) -> bool:
-        return type(stmt) is For and not any(type(node) is Block for node in walk(stmt))
+        return type(stmt) is For and not holds(stmt, Block)
 
     return tuple([rewrite(stmt, rules) if is_plain(stmt) else stmt for stmt in body])
 

@@ -307,8 +307,8 @@ class _Loop:
         between = self.stmts[place + 1 : self.at]
         if not is_plain(value) or any(map(_does_more, between)):
             return False
-        read = {node.buffer for node in walk(value) if type(node) is BufferLoad}
-        stored = {node.buffer for node in walk(between) if type(node) is BufferStore}
+        read = {node.buffer for node in walk(value, BufferLoad)}
+        stored = {node.buffer for node in walk(between, BufferStore)}
         return buffer not in read and read.isdisjoint(stored | self.stored)
 
     def start(self, cell: Buffer) -> tuple[int | None, Expr]:
@@ -429,7 +429,7 @@ def _reads(iteration: Iteration, buffer: Buffer) -> bool:
 def _same(a: Expr, b: Expr) -> bool:
     """Whether two indices are equal."""
     if type(a) is type(b) is Const:
-        return a.value == b.value  # type: ignore[attr-defined, no-any-return]
+        return a.value == b.value
     if a.dtype is not b.dtype:
         return False
     form = linear(a) - linear(b)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from tirscript.ir.arith.presburger import Dependences, is_parallel
 from tirscript.ir.expr import Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.rewrite import holds, substitute
 from tirscript.ir.stmt import Axis, Block, For, Stmt
 
 
@@ -35,7 +35,7 @@ def scatter_block(func: PrimFunc, nest: For, plain: Callable[[For], bool], name:
     while len(body) == 1 and type(body[0]) is For and plain(body[0]):
         loops.append(body[0])
         body = body[0].body
-    if not loops or any(type(node) is Block for node in walk(body)):
+    if not loops or holds(body, Block):
         return None
     found = scattered(nest)
     if isinstance(found, Obstacle) or any(is_viewed(func, one) for one in found) or not goes_anywhere(nest, found):

@@ -47,7 +47,7 @@ def scratch_apart(func: PrimFunc, pays: Callable[[PrimFunc, For], bool | None]) 
     allocs = [stmt for stmt in func.body if type(stmt) is AllocBuffer]
     places: dict[Node, list[int]] = {alloc.buffer: [] for alloc in allocs}
     for at, stmt in enumerate(func.body if allocs else ()):
-        for node in {node for node in walk(stmt) if type(node) is Buffer}:
+        for node in set(walk(stmt, Buffer)):
             places.get(node, []).append(at)
     for alloc in allocs:
         users = [func.body[at] for at in places[alloc.buffer] if func.body[at] is not alloc]

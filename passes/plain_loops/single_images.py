@@ -30,7 +30,7 @@ def with_single_images(func: PrimFunc) -> PrimFunc:
         return func
     places: dict[Buffer, list[int]] = {}
     for nest in nests:
-        loops = [node.var for node in walk(nest) if type(node) is For]
+        loops = [node.var for node in walk(nest, For)]
         if not any(type(node) is BufferLoad and _is_window(node, loops) for node in walk(nest)):
             continue
         for node in walk(nest):

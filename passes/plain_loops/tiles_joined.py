@@ -113,7 +113,7 @@ def _counts(loop: For) -> bool:
 def _pairs(nest: _Nest) -> Iterator[tuple[For, For]]:
     """Loops of which an index has so many times the first and once the second as the second has iterations."""
     accesses: list[BufferStore | BufferLoad] = [nest.store]
-    accesses += [node for node in walk(nest.store.value) if type(node) is BufferLoad]
+    accesses += list(walk(nest.store.value, BufferLoad))
     for index in (index for access in accesses for index in access.indices):
         terms = linear(index).terms
         mine = [loop for loop in nest.loops if terms.get(loop.var)]
@@ -168,7 +168,7 @@ def _any_order(nest: _Nest) -> bool:
     from ..schedule.reducers import update_by
 
     store = nest.store
-    mine = [node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is store.buffer]
+    mine = [node for node in walk(store.value, BufferLoad) if node.buffer is store.buffer]
     if mine:
         return update_by(store) is not None and all(load.indices == store.indices for load in mine)
     return all(any(loop.var is index for index in store.indices) for loop in nest.loops)

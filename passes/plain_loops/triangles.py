@@ -25,7 +25,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, const, get_op
-from tirscript.ir.rewrite import free_vars, substitute, uses, walk
+from tirscript.ir.rewrite import free_vars, holds, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Bind, Block, BufferStore, For, ScalarDecl, Stmt
 
 from ..statements import conjunction, may_overlap, reads_memory
@@ -40,9 +40,9 @@ def rectangles(func: PrimFunc, body: tuple[Stmt, ...], pays: Callable[[For], boo
 
     `pays` says whether a nest of squares does, None where it does not become blocks.
     """
-    if may_overlap(func) or any(type(node) is BufferData for node in walk(body)):
+    if may_overlap(func) or holds(body, BufferData):
         return body
-    nests = [stmt for stmt in body if type(stmt) is For and not any(type(node) is Block for node in walk(stmt))]
+    nests = [stmt for stmt in body if type(stmt) is For and not holds(stmt, Block)]
     if not any(map(_is_bounded, nests)):
         return body
     fresh = _fresh(body, nests)
@@ -55,7 +55,7 @@ def rectangles(func: PrimFunc, body: tuple[Stmt, ...], pays: Callable[[For], boo
 
 def _is_bounded(nest: For) -> bool:
     """Whether a loop of a nest is bounded by another one."""
-    loops = [node for node in walk(nest) if type(node) is For]
+    loops = list(walk(nest, For))
     variables = {loop.var for loop in loops}
     return any(variables.intersection(free_vars((loop.start, loop.stop))) for loop in loops)
 
@@ -70,7 +70,7 @@ def _fresh(body: tuple[Stmt, ...], nests: Sequence[For]) -> frozenset[Buffer]:
     places: dict[Buffer, list[Expr]] = {}
     names: dict[Buffer, tuple[Var, ...]] = {}
     for stmt in body:
-        stored = {node.buffer for node in walk(stmt) if type(node) is BufferStore} & fresh
+        stored = {node.buffer for node in walk(stmt, BufferStore)} & fresh
         if not stored:
             continue
         nest = _Squares(frozenset(), frozenset())

@@ -20,7 +20,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.expr import BufferLoad, Call, Const
 from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import rewrite, uses, walk
+from tirscript.ir.rewrite import holds, rewrite, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Block, BufferStore, For, If, ScalarDecl, Stmt
 
 from ..simplify import simplified
@@ -49,7 +49,7 @@ def variables_from_arrays(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 def _own(loop: For) -> For:
     """A loop with variables for the small arrays that it allocates, or loops inside of it."""
-    if any(type(node) is Block for node in walk(loop)):
+    if holds(loop, Block):
         return loop
 
     def visit(one: For) -> For:
@@ -79,11 +79,7 @@ def _in_loops(stmt: Stmt, buffer: Buffer) -> Stmt:
     """A statement with variables in the innermost loops around all that is done with an array."""
     if not uses(stmt, buffer):
         return stmt
-    if (
-        type(stmt) is not For
-        or uses((stmt.start, stmt.stop), buffer)
-        or any(type(node) is Block for node in walk(stmt))
-    ):
+    if type(stmt) is not For or uses((stmt.start, stmt.stop), buffer) or holds(stmt, Block):
         raise _Refuse
     touching = [inner for inner in stmt.body if uses(inner, buffer)]
     if len(touching) == 1 and type(touching[0]) is For:

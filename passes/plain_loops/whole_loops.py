@@ -27,7 +27,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Call, Const, Expr, Var, is
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, const
-from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import holds, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, For, Stmt
 
 from ..statements import may_overlap, reads_memory, same_indices
@@ -46,11 +46,11 @@ def whole_loops(func: PrimFunc) -> PrimFunc:
     none."""
     if may_overlap(func) or not any(type(stmt) is For for stmt in func.body):
         return func
-    if any(type(node) is BufferData for node in walk(func.body)):  # one memory under several names
+    if holds(func.body, BufferData):  # one memory under several names
         return func
     body: list[Stmt] = []
     for stmt in func.body:
-        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)):
+        if type(stmt) is For and not holds(stmt, Block):
             body += _joined(rewrite(stmt, {For: partial(_simpler, _divided_variables(stmt))}))
         else:
             body.append(stmt)
@@ -146,7 +146,7 @@ def _divided(loop: For) -> For:
     steps = sorted(ends | {size})
     if len(steps) < 3 or steps[-1] != size or any(b % a for a, b in itertools.pairwise(steps)):
         return loop
-    if steps[1] < LINE and not any(type(node) is For for node in walk(loop.body)):
+    if steps[1] < LINE and not holds(loop.body, For):
         return loop
     dtype = loop.var.dtype
     levels = [Var(f"{loop.var.name}_{at}", dtype) for at in range(len(steps) - 1)]

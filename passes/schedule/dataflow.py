@@ -220,14 +220,14 @@ def check_not_viewed(edit: Edit, block: Place, buffer: Buffer) -> None:
         )
 
 
-def loads_of(root: object, buffer: Buffer) -> list[BufferLoad]:
+def loads_of(root: Node | tuple[Node, ...], buffer: Buffer) -> list[BufferLoad]:
     """The loads of a buffer in a piece of program."""
-    return [node for node in walk(root) if type(node) is BufferLoad and node.buffer is buffer]  # type: ignore[arg-type]
+    return [node for node in walk(root, BufferLoad) if node.buffer is buffer]
 
 
-def stores_of(root: object, buffer: Buffer) -> list[BufferStore]:
+def stores_of(root: Node | tuple[Node, ...], buffer: Buffer) -> list[BufferStore]:
     """The stores to a buffer in a piece of program."""
-    return [node for node in walk(root) if type(node) is BufferStore and node.buffer is buffer]  # type: ignore[arg-type]
+    return [node for node in walk(root, BufferStore) if node.buffer is buffer]
 
 
 __all__ = [

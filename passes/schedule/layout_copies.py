@@ -49,7 +49,7 @@ def check_kept(edit: Edit, block: Place, buffer: Buffer) -> tuple[bool, bool]:
     made = writers(root, buffer)
     if not made:
         return True, False
-    early = next((node for node in walk(edit.func.body) if type(node) is Return), None)
+    early = next(walk(edit.func.body, Return), None)
     if early is not None:
         edit.refuse(f"the function may return before `{buffer.name}` is copied back", (block, ""), (early, "here"))
     first = min(top(root, place).index for place in made)

@@ -92,8 +92,8 @@ def _problem(node: Node) -> Obstacle | None:
 
 def goes_anywhere(loop: For, found: Iterable[Buffer]) -> bool:
     """Whether a loop stores to one of the buffers at a place that is not known before the program runs."""
-    own = [node.var for node in walk(loop.body) if type(node) is Bind]
-    stores = [node for node in walk(loop.body) if type(node) is BufferStore and node.buffer in found]
+    own = [node.var for node in walk(loop.body, Bind)]
+    stores = [node for node in walk(loop.body, BufferStore) if node.buffer in found]
     return any(
         reads_memory(index) or any(uses(index, var) for var in own) for store in stores for index in store.indices
     )

@@ -10,7 +10,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import describe
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.rewrite import walk
+from tirscript.ir.rewrite import holds
 from tirscript.ir.stmt import Block, MatchBuffer, Return, Stmt
 from tirscript.ir.words import counted
 
@@ -66,7 +66,7 @@ def register_tensor_intrin(name: str, desc: PrimFunc, impl: PrimFunc, override: 
             raise _wrong(name, f"`{word}` is a tensor function, not {describe(func)}")
         if len(func.param_buffers) != len(func.params):
             raise _wrong(name, f"the parameters of `{word}` are not all buffers")
-        if any(type(node) is Return for node in walk(func.body)):
+        if holds(func.body, Return):
             raise _wrong(name, f"`{word}` returns")
     if len(desc.params) != len(impl.params):
         raise _wrong(name, f"`desc` has {counted(len(desc.params), 'parameter')} and `impl` {len(impl.params)}")

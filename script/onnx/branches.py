@@ -131,7 +131,7 @@ def flows(body: Sequence[Stmt], results: Sequence[GraphExpr]) -> tuple[Stmt, ...
             start -= 1
             out.append(body[start])
         if start:
-            needed |= dict.fromkeys(one for stmt in body[start:end] for one in walk(stmt) if type(one) is GraphVar)
+            needed |= dict.fromkeys(one for stmt in body[start:end] for one in walk(stmt, GraphVar))
         end = start
     return tuple(reversed(out))
 

@@ -181,7 +181,7 @@ class Importer:
         outs = tuple(self.output(one.name) for one in self.graph.output)
         value: GraphExpr = outs[0] if len(outs) == 1 else TupleExpr(outs)
         leaves = [leaf for one in outs for leaf in (one.fields if type(one) is TupleExpr else (one,))]
-        told = {id(one) for param in self.params for one in walk(param.type) if type(one) is Var}
+        told = {id(one) for param in self.params for one in walk(param.type, Var)}
         result = seen_from_outside(type_of(value), told)  # without what the model computes, which no caller knows
         main = GraphFunc("main", tuple(self.params), flows(self.body, leaves), value, result)
         return Module((*self.functions, main), name=name)

@@ -141,7 +141,7 @@ class _Function:
         """The variables from around a loop that its rounds use."""
         body = self.rounds.body
         own = {*self.own, *(one for stmt in body for one in definitions(stmt) if type(one) is GraphVar)}
-        used = (one for part in (*body, *self.results) for one in walk(part) if type(one) is GraphVar)
+        used = (one for part in (*body, *self.results) for one in walk(part, GraphVar))
         return [one for one in dict.fromkeys(used) if one not in own]
 
     def _lost(self, params: Sequence[GraphVar]) -> list[Var]:
@@ -239,7 +239,7 @@ def _apart(func: GraphFunc) -> GraphFunc:
     told = plain_dimensions(tuple(param.type for param in func.params))
     sizes: dict[Any, Any] = {var: Var(var.name, var.dtype) for var in told}
     fresh = dict(sizes)
-    for one in dict.fromkeys(node for node in walk(func) if type(node) is GraphVar):
+    for one in dict.fromkeys(walk(func, GraphVar)):
         fresh[one] = one.replace(type=substitute(one.type, sizes))
     made: GraphFunc = substitute(func, fresh)
     return made

@@ -28,7 +28,7 @@ from ...expr import (
 from ...func import PrimFunc
 from ...node import Node, recursion_room
 from ...op import OPS, get_op
-from ...rewrite import children, walk
+from ...rewrite import children, holds, walk
 from ...stmt import (
     AllocateConst,
     AllocBuffer,
@@ -148,11 +148,11 @@ class Steps:
                 self.memory.parameter(param)
             self.sizes.update(func.symbols)
             for buffer in func.param_buffers:
-                self.sizes.update(node for node in walk(buffer.shape) if type(node) is Var)
+                self.sizes.update(walk(buffer.shape, Var))
         if func is not None and func is not program:
             self._around(func, body)
         # what may leave the function is ordered against every other step
-        self._leaves = any(type(node) is Return for node in walk(body))
+        self._leaves = holds(body, Return)
         self._certain = not self._leaves
         with recursion_room():
             self.body(body)
@@ -357,8 +357,8 @@ class Steps:
         if reads_memory(stmt.condition):
             self.step(stmt, [stmt.condition])
         guards, certain = self._guards, self._certain
-        for branch, holds in ((stmt.then, True), (stmt.orelse, False)):
-            self._guard(stmt.condition, holds)
+        for branch, taken in ((stmt.then, True), (stmt.orelse, False)):
+            self._guard(stmt.condition, taken)
             self.body(branch)
             self._guards, self._certain = guards, certain
 

@@ -151,11 +151,11 @@ def _symbolic(func: PrimFunc, facts: CpuFacts) -> Work | None:
     blocks = named_apart(with_blocks(func, symbolic=True, long_lines=facts.long_lines, reassociate=facts.reassociate))
     if not any(type(node) is Block and _symbolic_axes(node) for node in walk(blocks.body)):
         return None
-    names = [node.name for node in walk(func.body) if type(node) is Block]
+    names = [node.name for node in walk(func.body, Block)]
     given = set(names)
     # those that share a name have been named apart, and are not known among those made of loops
     apart = len(given) == len(names)
-    begun = {node.name for node in walk(blocks.body) if type(node) is Block and apart and node.name not in given}
+    begun = {node.name for node in walk(blocks.body, Block) if apart and node.name not in given}
     made = _ruled(blocks, facts, begun)
     for node in walk(made.sch.func.body):
         if type(node) is Block and node.init is not None and "reduce" in _symbolic_axes(node):

@@ -88,7 +88,7 @@ def _chooses(value: Expr) -> bool:
 
 
 def _loads(nest: Nest) -> list[BufferLoad]:
-    return [node for node in walk(nest.store.value) if type(node) is BufferLoad]
+    return list(walk(nest.store.value, BufferLoad))
 
 
 def _allocated(work: Work) -> set[Buffer]:

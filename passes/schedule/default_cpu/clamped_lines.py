@@ -160,7 +160,7 @@ def _is_inlined(func: PrimFunc, store: BufferStore) -> bool:
     """Whether what a block makes is read at one place, where the schedule may compute it."""
     if not any(type(stmt) is AllocBuffer and stmt.buffer is store.buffer for stmt in func.body):
         return False
-    return sum(1 for node in walk(func.body) if type(node) is BufferLoad and node.buffer is store.buffer) < 2
+    return sum(1 for node in walk(func.body, BufferLoad) if node.buffer is store.buffer) < 2
 
 
 def _part(stmt: Stmt, block: Block, column: Axis, first: Expr, count: Expr, store: BufferStore) -> Stmt:

@@ -133,7 +133,7 @@ def _in_order(work: Work, nest: Nest, reader: BlockHandle) -> bool:
     """Whether the axes of the block that reads the results are the dimensions of these, in their order."""
     block = work.block(reader.name)
     axes = tuple(axis.var for axis in block.axes)
-    loads = [node for node in walk(block.body) if type(node) is BufferLoad and node.buffer is nest.store.buffer]
+    loads = [node for node in walk(block.body, BufferLoad) if node.buffer is nest.store.buffer]
     return all(load.indices == axes for load in loads)
 
 

@@ -115,7 +115,7 @@ def own_vectors(work: Work, nest: Nest) -> int:
         return 0
     if any(map(_looks_up, walk(nest.value))):
         return work.facts.lanes(32)
-    quotients = [node for node in walk(nest.value) if type(node) is Call and _divides_by_one(node, column)]
+    quotients = [node for node in walk(nest.value, Call) if _divides_by_one(node, column)]
     if not quotients or not work.facts.fuses or work.facts.vector_bits < REGISTER:
         return 0
     if not column.known and not work.facts.long_lines:
@@ -203,7 +203,7 @@ def stream(work: Work, name: str) -> bool:
     along = next((loop for loop in loops if sch.get(loop).var is column.value), None)
     if along is None or along is loops[-1]:
         return False
-    loads = [node for node in walk(update.value) if type(node) is BufferLoad and node.indices]
+    loads = [node for node in walk(update.value, BufferLoad) if node.indices]
     strides = [stride_of(load, column.var) for load in loads]
     if 1 not in strides or any(stride not in (0, 1) for stride in strides):
         return False

@@ -26,7 +26,7 @@ from tirscript.ir.expr import BufferLoad, Call, Expr
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS
 from tirscript.ir.op_sets import EXTREMES
-from tirscript.ir.rewrite import defined_by, refresh, substitute, uses, walk
+from tirscript.ir.rewrite import defined_by, holds, refresh, substitute, uses, walk
 from tirscript.ir.stmt import BufferStore, For, If, Stmt
 
 from ...access import constant_extent
@@ -46,7 +46,7 @@ NEAR = 8
 def waits(func: PrimFunc, loop: For) -> bool | None:
     """Whether a loop is one over rows along which each step waits for the one before; None where conditions decide
     whether it does."""
-    inner = [node for node in walk(loop.body) if type(node) is For]
+    inner = list(walk(loop.body, For))
     nodes = list(walk(loop.body))
     if not inner or any(isinstance(node, Stmt) and type(node) not in TAKEN for node in nodes):
         return False
@@ -76,9 +76,9 @@ def written_out(loop: For, vector_bits: int) -> bool:
 
     Vectors of 256 bits gain with float32 alone. Bytes are not gathered, and nothing is scattered.
     """
-    inner = [node for node in walk(loop.body) if type(node) is For]
+    inner = list(walk(loop.body, For))
     steps = [constant_extent(one) for one in inner]
-    if any(type(node) is If for node in walk(loop.body)) or any(count is None for count in steps):
+    if holds(loop.body, If) or any(count is None for count in steps):
         return False
     if sum((count or 0) * _instructions(one) for count, one in zip(steps, inner, strict=True)) > WRITTEN_OUT:
         return False
@@ -123,7 +123,7 @@ _FREE = (OPS["cast"], OPS["reinterpret"])
 
 def _floats(loop: For) -> bool:
     """Whether what a loop changes are floats, whose order LLVM keeps."""
-    stores = [node for node in walk(loop.body) if type(node) is BufferStore]
+    stores = list(walk(loop.body, BufferStore))
     return any(store.buffer.dtype.is_float for store in stores)
 
 
@@ -135,7 +135,7 @@ def _along(loop: For) -> bool:
 
 def _foretold(loop: For) -> bool:
     """Whether all that steps change for the next ones are extremes: processors foretell which of the two is taken."""
-    stores = [node for node in walk(loop.body) if type(node) is BufferStore and uses(node.value, node.buffer)]
+    stores = [node for node in walk(loop.body, BufferStore) if uses(node.value, node.buffer)]
     updates = [update_by(store) for store in stores]
     return bool(stores) and all(one is not None and one.op in EXTREMES for one in updates)
 

@@ -25,7 +25,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node
 from tirscript.ir.op import OPS, const, get_op
 from tirscript.ir.op_sets import LAZY
-from tirscript.ir.rewrite import children, definitions, free_vars, rewrite, walk
+from tirscript.ir.rewrite import children, definitions, free_vars, holds, rewrite, walk
 from tirscript.ir.stmt import Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...statements import keep_comments, may_overlap, reads_memory
@@ -38,7 +38,7 @@ _ADDRESS = OPS["address_of"]
 def kept_loads(func: PrimFunc) -> PrimFunc:
     """The function, which `may_schedule` leaves to us, with elements that its innermost plain loops only read kept in
     variables; itself where there are none."""
-    if may_overlap(func) or any(type(node) is DeclBuffer for node in walk(func.body)):
+    if may_overlap(func) or holds(func.body, DeclBuffer):
         return func  # one memory under several names
     if not any(True for node in walk(func.body) if type(node) is For for _ in _candidates(node)):
         return func

@@ -31,7 +31,7 @@ from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import Broadcast, BufferLoad, Call, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, const, get_op
-from tirscript.ir.rewrite import refresh, substitute, uses, walk
+from tirscript.ir.rewrite import holds, refresh, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt
 
 from ...access import constant_extent
@@ -79,9 +79,9 @@ class Parts(Struct, frozen=True):
 
 def lane_sums(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
     """The function, which `may_schedule` leaves to us, with its innermost plain loops that only add up in lanes."""
-    if any(type(node) is DeclBuffer for node in walk(func.body)):
+    if holds(func.body, DeclBuffer):
         return func  # one memory under several names
-    if not any(True for node in walk(func.body) if type(node) is For and _may_sum(node)):
+    if not any(True for node in walk(func.body, For) if _may_sum(node)):
         return func
     in_lanes = facts.reassociate and func.attrs.get("fastmath") is not False
     joined = updates_joined(func.body, in_order=not in_lanes)
@@ -92,7 +92,7 @@ def lane_sums(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
 
 def sums_in_lanes(nest: For, facts: CpuFacts) -> bool:
     """Whether the innermost loops of a nest are sums along memory that `lane_sums` makes in vectors."""
-    inner = [node for node in walk(nest) if type(node) is For and not any(type(one) is For for one in walk(node.body))]
+    inner = [node for node in walk(nest, For) if not holds(node.body, For)]
     lanes = _Lanes(facts, in_lanes=True)
     for loop in inner:
         sums = lanes.sums(loop) if _may_sum(loop) else None
@@ -146,7 +146,7 @@ class _Lanes(Scoped):
 
     def sums(self, loop: For) -> list[Sum] | None:
         """The sums that are all that a loop does; None for other loops."""
-        stores: list[Any] = [node for node in walk(loop.body) if type(node) is BufferStore]
+        stores: list[Any] = list(walk(loop.body, BufferStore))
         buffers = {store.buffer for store in stores}
         always = {stmt.buffer for stmt in loop.body if type(stmt) is BufferStore}
         begun = {buffer for buffer in buffers if buffer.is_scalar or buffer in always}

@@ -89,7 +89,7 @@ class Nest(Struct, frozen=True, eq=False):
 
     def loads(self) -> list[BufferLoad]:
         """The elements that an instance reads, its result not among them."""
-        return [node for node in walk(self.value) if type(node) is BufferLoad and node.indices]
+        return [node for node in walk(self.value, BufferLoad) if node.indices]
 
     def dim(self, var: Expr) -> Dim | None:
         """The dimension that an index is, None where it is something else."""
@@ -186,7 +186,7 @@ def begins_anyway(block: Block, begun: Set[str] = frozenset()) -> bool:
     if block.name in begun:
         return True
     spatial = [axis.var for axis in block.axes if axis.kind == "spatial"]
-    loads = [node for node in walk(block.init or ()) if type(node) is BufferLoad]
+    loads = list(walk(block.init or (), BufferLoad))
     return all(any(index is var for var in spatial) for load in loads for index in load.indices)
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tirscript.ir.expr import BufferLoad, Call, Expr, Var, is_const
 from tirscript.ir.op import OPS
-from tirscript.ir.rewrite import free_vars, walk
+from tirscript.ir.rewrite import free_vars, holds, walk
 
 from ...statements import same_indices
 from ..primitive import BlockHandle
@@ -153,7 +153,7 @@ def _is_simple(node: Expr, nest: Nest) -> bool:
         node = node.args[0]
     if type(node) is BufferLoad:
         return node.predicate is None and (not node.indices or (is_plain(node, nest) and _is_whole(node, nest)))
-    return not any(type(inner) is BufferLoad for inner in walk(node))
+    return not holds(node, BufferLoad)
 
 
 def _is_whole(load: BufferLoad, nest: Nest) -> bool:

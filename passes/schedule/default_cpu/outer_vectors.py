@@ -29,7 +29,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Expr, Ramp, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.node import Node, are_same
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import children, free_buffers, free_vars, refresh, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import children, free_buffers, free_vars, holds, refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, DeclBuffer, For, If, ScalarDecl, Stmt, While
 
 from ...access import constant_extent
@@ -78,7 +78,7 @@ def outer_vectors(
         if type(stmt) is AllocBuffer and without is not stmt:
             body.append(stmt)
             continue
-        if type(stmt) is For and not any(type(node) is Block for node in walk(stmt)) and _depth(stmt) <= DEEPEST:
+        if type(stmt) is For and not holds(stmt, Block) and _depth(stmt) <= DEEPEST:
             body += outer.with_own_memory(stmt, outer.either(stmt, without))
         else:
             body.append(stmt)
@@ -86,7 +86,7 @@ def outer_vectors(
     if are_same(body, given):
         return func
     others = [stmt for stmt in body if type(stmt) is not AllocBuffer]
-    inside = {node.buffer for node in walk(tuple(others)) if type(node) is AllocBuffer}
+    inside = {node.buffer for node in walk(tuple(others), AllocBuffer)}
     allocated = [stmt for stmt in body if type(stmt) is AllocBuffer]
     idle = {one for one in allocated if one.buffer in inside or not any(uses(stmt, one.buffer) for stmt in others)}
     return func.replace(body=tuple([stmt for stmt in body if stmt not in idle]))
@@ -107,7 +107,7 @@ class _Outer:
         self.reassociate = facts.reassociate and func.attrs.get("fastmath") is not False
         self.threads = facts.threads > 1  # whether a loop may become parallel: none around it is
         self.around: list[For] = []  # the loops around what is looked at
-        self.blocks = {node.name for node in walk(func.body) if type(node) is Block}
+        self.blocks = {node.name for node in walk(func.body, Block)}
         self.views = any(type(node) in (DeclBuffer, BufferData) for node in walk(func.body))
         if self.views:
             self.schedule = None  # one memory under several names
@@ -143,8 +143,8 @@ class _Outer:
         found = self.keeping(stmt)
         if found is not None:
             return found
-        inner = [node for node in walk(stmt) if type(node) is For and self.gains(node)]
-        if not any(type(node) is For for node in walk(stmt.body)):
+        inner = [node for node in walk(stmt, For) if self.gains(node)]
+        if not holds(stmt.body, For):
             return (stmt.replace(kind="parallel") if self.split(stmt) else stmt,)
         for loop in (self.outward(stmt, inner[0]), stmt if inner[0] is stmt else None) if inner else ():
             made = self.vectors(loop) if loop is not None and self.independent(loop) else None
@@ -300,7 +300,7 @@ class _Outer:
             stmt = stmt.body[0]
         if stmt is not loop or not around or any(uses((loop.start, loop.stop), one.var) for one in around):
             return None
-        mine = [node for node in walk(loop.body) if type(node) is BufferLoad and uses(node.indices, loop.var)]
+        mine = [node for node in walk(loop.body, BufferLoad) if uses(node.indices, loop.var)]
         if not any(not uses(load.indices, one.var) for load in mine for one in around):
             return None
         body = loop.body

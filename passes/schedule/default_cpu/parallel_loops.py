@@ -21,7 +21,7 @@ from tirscript.ir.stmt import Block, For, While
 
 def with_serial_loops(func: PrimFunc) -> PrimFunc:
     """The function without the word of parallel loops; itself where it has none, or says more of how it runs."""
-    found = [node for node in walk(func.body) if type(node) is For and node.kind == "parallel"]
+    found = [node for node in walk(func.body, For) if node.kind == "parallel"]
     if not found or any(type(node) in (Block, While) for node in walk(func.body)):
         return func
     if not all(is_parallel(Dependences((loop,), within=func), loop) for loop in found):

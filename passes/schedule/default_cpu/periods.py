@@ -49,7 +49,7 @@ def periods(work: Work, nest: Nest) -> bool:
 
 def _sizes(value: Expr, op: object, var: Var) -> set[int]:
     """The numbers by which a variable is divided somewhere."""
-    calls = [node for node in walk(value) if type(node) is Call and node.op is op and node.args[0] is var]
+    calls = [node for node in walk(value, Call) if node.op is op and node.args[0] is var]
     return {int(node.args[1].value) if type(node.args[1]) is Const else 0 for node in calls}
 
 

@@ -58,7 +58,7 @@ def _shared(work: Work, name: str) -> LoopHandle | None:
 
 
 def _loads(work: Work, name: str) -> list[BufferLoad]:
-    return [node for node in walk(work.block(name).body) if type(node) is BufferLoad]
+    return list(walk(work.block(name).body, BufferLoad))
 
 
 def _prefetch(work: Work, name: str, buffer: Buffer, row: LoopHandle) -> bool:

@@ -218,7 +218,7 @@ def extreme_lanes(work: Work, name: str) -> bool:
     # what is compared and where it is go through the same lanes
     bits = max(found.best.buffer.dtype.bits, min(found.at.buffer.dtype.bits, 32))
     extent, one = work.extent(loops[-1]), work.facts.lanes(bits)
-    loads = [node for node in walk(found.value) if type(node) is BufferLoad and node.indices]
+    loads = [node for node in walk(found.value, BufferLoad) if node.indices]
     if axis.value is not sch.get(loops[-1]).var or any(stride_of(load, axis.var) not in (0, 1) for load in loads):
         return False
     alike = found.best.buffer.dtype.is_int and bits == found.best.buffer.dtype.bits  # LLVM searches these in vectors
@@ -281,7 +281,7 @@ def _ahead(work: Work, name: str, count: int) -> None:
     """
     *_, along, vector = work.sch.get_loops(name)
     lanes = int(work.sch.get(vector).stop.value)
-    loads = [node for node in walk(work.block(name).body) if type(node) is BufferLoad]
+    loads = list(walk(work.block(name).body, BufferLoad))
     for buffer in {load.buffer: None for load in loads if any(load.buffer is one for one in parameters(work))}:
         if count * buffer.dtype.itemsize >= LARGE:
             work.prefetch(name, buffer, along, max(1, AHEAD // (lanes * buffer.dtype.itemsize)))

@@ -43,7 +43,7 @@ def pieces(work: Work, name: str) -> bool:
         return False
     if not (buffer.dtype.is_float or buffer.dtype.is_int) or buffer.dtype.bits < 8 or lanes < 2:
         return False
-    loads = [node for node in walk(scan.value) if type(node) is BufferLoad and node.indices]
+    loads = [node for node in walk(scan.value, BufferLoad) if node.indices]
     if any(stride_of(load, scan.axis.var) not in (0, 1) for load in loads):
         return False
     if stride_of(BufferLoad(buffer, scan.store.indices), scan.axis.var) != 1:

@@ -94,7 +94,7 @@ class _Site(Struct, frozen=True, eq=False):
     def goes_along(self, value: Expr) -> bool:
         """Whether the innermost loop goes along what is compared as it lies in memory."""
         var = list(self.reduced.values())[-1].var
-        strides = {stride_of(node, var) for node in walk(value) if type(node) is BufferLoad and node.indices}
+        strides = {stride_of(node, var) for node in walk(value, BufferLoad) if node.indices}
         return 1 in strides and strides <= {0, 1}
 
     def written(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -228,7 +228,7 @@ def _needs_itself(block: Block, spatial: Sequence[Axis]) -> bool:
         return False
     begins = [stmt for stmt in block.init or () if type(stmt) is BufferStore]
     results = {store.buffer: store.indices for store in begins}
-    stored = {node.buffer for node in walk(block.body) if type(node) is BufferStore and not node.buffer.is_scalar}
+    stored = {node.buffer for node in walk(block.body, BufferStore) if not node.buffer.is_scalar}
     if len(results) < 2 or not len(results) == len(begins) == len(block.init or ()) or stored != set(results):
         return False
     for node in walk((*begins, *block.body)):

@@ -135,7 +135,7 @@ def _in_whole_vectors(work: Work, loop: LoopHandle, lanes: int) -> None:
     line is read again what is stored so would have to reach the cache first, for the next line begins in that vector.
     """
     sch, stmt = work.sch, work.sch.get(loop)
-    stores = [node for node in walk(stmt.body) if type(node) is BufferStore]
+    stores = list(walk(stmt.body, BufferStore))
     if not any(heavy(store.value) for store in stores):
         size = const(lanes, stmt.stop.dtype)
         whole = get_op("mul")(get_op("floordiv")(stmt.stop, size), size)

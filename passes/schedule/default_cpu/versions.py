@@ -18,7 +18,7 @@ from tirscript.ir.arith.logic import conjunction
 from tirscript.ir.expr import Call, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import const, get_op
-from tirscript.ir.rewrite import free_buffers, free_vars, refresh, rewrite, substitute, walk
+from tirscript.ir.rewrite import free_buffers, free_vars, holds, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
     AllocBuffer,
@@ -46,7 +46,7 @@ _MEMORY = (AllocBuffer, AllocateConst, DeclBuffer)
 
 def may_have_versions(func: PrimFunc) -> bool:
     """Whether a second copy of a function costs no more than its code: constants would be there twice."""
-    return not any(type(node) is AllocateConst for node in walk(func.body))
+    return not holds(func.body, AllocateConst)
 
 
 def is_known(func: PrimFunc, size: Expr) -> bool:
@@ -63,7 +63,7 @@ def beside(special: PrimFunc, conditions: Iterable[Expr], general: PrimFunc, suf
     """
     if any(type(node) in _DEMANDS for node in walk(_without_head(general))):
         return general
-    taken = {node.name for node in walk(general.body) if type(node) is Block}
+    taken = {node.name for node in walk(general.body, Block)}
     first = refresh(renamed_apart(_without_head(special), taken, suffix))
     chosen = If(conjunction([*conditions]), first, _without_head(general))
     return general.replace(body=(*_head(general), chosen))

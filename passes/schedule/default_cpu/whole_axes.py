@@ -27,7 +27,7 @@ from tirscript.ir.expr import BufferData, BufferLoad, Const, Expr, Var, is_const
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import const
-from tirscript.ir.rewrite import free_vars, rewrite, substitute, uses, walk
+from tirscript.ir.rewrite import free_vars, holds, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, If, Stmt
 
 from ...statements import conjunction, may_overlap, same_indices
@@ -58,7 +58,7 @@ def counts_otherwise(func: PrimFunc, other: PrimFunc) -> bool:
 
 
 def _loops(func: PrimFunc) -> list[For]:
-    return [node for node in walk(func.body) if type(node) is For]
+    return list(walk(func.body, For))
 
 
 def _without_outer_blocks(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -72,7 +72,7 @@ def _is_around(block: Block) -> bool:
     if block.axes or block.annotations or block.init is not None or block.predicate is not None:
         return False
     alone = all(type(stmt) in _IN_BLOCK_ALONE for stmt in block.body)
-    return alone and any(type(node) is Block for node in walk(block.body))
+    return alone and holds(block.body, Block)
 
 
 def best_in_tiles(work: Work) -> set[str]:
@@ -168,7 +168,7 @@ def _any_order(block: Block) -> bool:
     if reduces != (update_of(block) is not None) and (reduces or begins):
         return False
     read = (*store.indices, store.value, *[one.value for one in begins if type(one) is BufferStore])
-    loads = [node for node in walk(read) if type(node) is BufferLoad and node.buffer is store.buffer]
+    loads = [node for node in walk(read, BufferLoad) if node.buffer is store.buffer]
     return all(_same_element(load, store) for load in loads) and _is_own(block, store)
 
 

@@ -267,7 +267,7 @@ def _check_there(edit: Edit, block: Place, buffer: Buffer, scope: Place) -> None
 def _check_begins_with_own(edit: Edit, block: Place, buffer: Buffer) -> None:
     """Refuse where a T.init reads other elements of its result than the one that it begins: those are made by then."""
     init: tuple[Stmt, ...] = block.stmt.init or ()
-    begun = [node.indices for node in walk(init) if type(node) is BufferStore and node.buffer is buffer]
+    begun = [node.indices for node in walk(init, BufferStore) if node.buffer is buffer]
     for load in loads_of(init, buffer):
         if not all(same_indices(load.indices, indices) for indices in begun):
             edit.refuse(

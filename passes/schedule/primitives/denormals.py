@@ -186,7 +186,7 @@ def denormals_apart(edit: Edit, loop: LoopAt, left: BlockAt, right: BlockAt) -> 
     edit.tree.splice(loop, "body", 0, len(old), (If(condition, old, new),))
     for buffer in own.values():
         edit.allocate(buffer)
-    return [edit.block(node.name) for node in walk(new) if type(node) is Block]
+    return [edit.block(node.name) for node in walk(new, Block)]
 
 
 def _operands(block: Block) -> tuple[BufferLoad, BufferLoad] | None:
@@ -211,7 +211,7 @@ def _summary(edit: Edit, block: Place) -> tuple[BufferLoad, Buffer, list[int]]:
     """What a block of `least_magnitude` reads and stores, and its panels; refused for another block."""
     stmt: Block = block.stmt
     update = update_of(stmt)
-    loads = [] if update is None else [node for node in walk(update.value) if type(node) is BufferLoad]
+    loads = [] if update is None else list(walk(update.value, BufferLoad))
     if update is None or update.op is not OPS["min"] or update.store.buffer.dtype is not CODE or len(loads) != 1:
         edit.refuse(f"`{stmt.name}` is not as `least_magnitude` makes blocks", block)
     (load,) = loads

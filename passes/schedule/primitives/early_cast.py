@@ -31,7 +31,7 @@ def early_cast(edit: Edit, block: BlockAt, buffer_index: int | str = 0) -> None:
     buffer = allocated(edit, block, buffer_index)
     check_not_viewed(edit, block, buffer)
     read = loads_of(edit.func.body, buffer)
-    converted = [node for node in walk(edit.func.body) if type(node) is Call and _reads(node, buffer)]
+    converted = [node for node in walk(edit.func.body, Call) if _reads(node, buffer)]
     if len(read) != len(converted):
         edit.refuse(f"`{buffer.name}` is read without being converted", (block, ""), *[(load, "") for load in read[:1]])
     kinds = {node.dtype.element for node in converted}
@@ -41,7 +41,7 @@ def early_cast(edit: Edit, block: BlockAt, buffer_index: int | str = 0) -> None:
     new = buffer.replace(dtype=kind)
 
     def load(node: Call) -> Expr:
-        return node.args[0].replace(buffer=new) if _reads(node, buffer) else node  # type: ignore[attr-defined]
+        return node.args[0].replace(buffer=new) if _reads(node, buffer) else node
 
     def store(node: BufferStore) -> BufferStore:
         if node.buffer is not buffer:

@@ -131,7 +131,7 @@ def narrowed(body: tuple[Stmt, ...], var: Var, start: Expr, stop: Expr, later: b
 
 def renamed(edit: Edit, body: tuple[Stmt, ...], before: list[For]) -> tuple[Stmt, ...]:
     """The body with names for its blocks that no other has."""
-    taken = {*edit.tree.blocks, *(node.name for part in before for node in walk(part) if type(node) is Block)}
+    taken = {*edit.tree.blocks, *(node.name for part in before for node in walk(part, Block))}
 
     def rename(block: Block) -> Block:
         number = 1

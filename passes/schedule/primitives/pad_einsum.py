@@ -196,7 +196,7 @@ def _reduction(edit: Edit, block: Place, padding: Sequence[int]) -> tuple[Update
                 (block, ""),
                 (update.value, "here"),
             )
-        every = [node for node in walk(update.value) if type(node) is BufferLoad]
+        every = list(walk(update.value, BufferLoad))
         if any(load.predicate is not None or load.buffer.is_scalar for load in every):
             edit.refuse(f"`{stmt.name}` reads variables, or under predicates", block)
         loads = []

@@ -112,7 +112,7 @@ def _outermost(node: Expr, replaced: Any) -> Expr:
     """The expression with parts of it replaced, the outermost first; loads are not looked into."""
     new = replaced(node)
     if new is not node or type(node) is not Call:
-        return new  # type: ignore[no-any-return]
+        return new
     args = tuple([_outermost(arg, replaced) for arg in node.args])
     return node.replace(args=args)
 
@@ -136,7 +136,7 @@ def _check_moves(edit: Edit, block: Place, parts: list[Expr], chosen: list[Axis]
             edit.refuse("a part of the value has an effect", (block, ""), part)
         if around.intersection(free_vars(part)):
             edit.refuse("a part of the value uses a loop around the block by itself", (block, ""), part)
-        loads = [node for node in walk(part) if type(node) is BufferLoad]
+        loads = list(walk(part, BufferLoad))
         for buffer in {load.buffer: None for load in loads}:
             if buffer.is_scalar:
                 edit.refuse(f"`{buffer.name}` is a variable", (block, ""), part)

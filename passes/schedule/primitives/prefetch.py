@@ -135,7 +135,7 @@ def _within(edit: Edit, block: Place, known: Analyzer, index: Expr, size: Expr) 
 
 
 def _loads(stmt: Block) -> list[BufferLoad]:
-    return [node for node in walk(stmt.body) if type(node) is BufferLoad]
+    return list(walk(stmt.body, BufferLoad))
 
 
 def _first_read(edit: Edit, block: Place, loop: Place, loads: Sequence[BufferLoad]) -> tuple[Expr, ...]:
@@ -169,7 +169,7 @@ def _check_looked_up(edit: Edit, block: Place, loop: Place, first: BufferLoad, i
     places = list(block.above())
     inner = [place.stmt for place in places[: places.index(loop)]]
     store = stmt.body[0] if len(stmt.body) == 1 else None
-    tables: list[BufferLoad] = [node for index in indices for node in walk(index) if type(node) is BufferLoad]
+    tables: list[BufferLoad] = [node for index in indices for node in walk(index, BufferLoad)]
     if (
         type(store) is not BufferStore
         or any(each.predicate is not None for each in (stmt, store))

@@ -388,7 +388,7 @@ def _read_before(edit: Edit, block: Place, producer: Place, buffer: Buffer) -> b
     """
     stmt: Block = producer.stmt
     parts = (*(stmt.init or ()), *stmt.body)
-    made = [store for store in walk(parts) if type(store) is BufferStore]
+    made = list(walk(parts, BufferStore))
     target = made[0].buffer if made else buffer
     copied = stores_of(block.stmt.body, buffer)
     loads = loads_of(block.stmt.body, target)

@@ -82,7 +82,7 @@ def reverse_compute_inline(edit: Edit, block: BlockAt) -> None:
 def _only_store(edit: Edit, block: Place, producer: Place, buffer: Buffer) -> BufferStore:
     """The store that makes an element of the buffer once and for all; refused where there is none."""
     maker: Block = producer.stmt
-    made = [node for node in walk(maker.body) if type(node) is BufferStore and node.buffer is buffer]
+    made = [node for node in walk(maker.body, BufferStore) if node.buffer is buffer]
     if len(made) != 1 or maker.init is not None or any(axis.kind == "reduce" for axis in maker.axes):
         edit.refuse(
             f"the block `{maker.name}`, which makes `{buffer.name}`, is a reduction or stores several times",

@@ -74,7 +74,7 @@ def specialize(edit: Edit, loop: LoopAt, size: int) -> list[Place]:
     edit.tree.splice(home, loop.field, 0, len(old), (If(condition, old, new),))
     for buffer in own.values():
         edit.allocate(buffer)
-    return [edit.block(node.name) for node in walk(new) if type(node) is Block]
+    return [edit.block(node.name) for node in walk(new, Block)]
 
 
 def _beyond(edit: Edit, loop: Place, size: int) -> Expr:

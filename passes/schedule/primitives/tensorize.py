@@ -9,7 +9,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import BufferLoad, BufferRegion, Const, Expr, Range, Var
 from tirscript.ir.op import cast, const
-from tirscript.ir.rewrite import refresh, rewrite, substitute, walk
+from tirscript.ir.rewrite import holds, refresh, rewrite, substitute, walk
 from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, For, MatchBuffer, Stmt
 
 from ...names import Names
@@ -59,7 +59,7 @@ def tensorize(
     matched, names = _matched(edit, place, intrin, match)
     body = refresh(substitute(body_of(intrin.impl), names))
     made = stmt.replace(body=(*matched, *_named(edit, body)), init=None)
-    if any(type(node) is DeclBuffer for node in walk(body)):  # memory under other names, so it says what it accesses
+    if holds(body, DeclBuffer):  # memory under other names, so it says what it accesses
         made = _declared(made, intrin, matched)
         return edit.tree.replace(place, (made,))[0]
     return edit.tree.replace(place, (inferred(made),))[0]
@@ -77,8 +77,8 @@ def _match(match: Match, intrin: TensorIntrin, stmt: Block) -> None:
 
 def _declared(made: Block, intrin: TensorIntrin, matched: list[MatchBuffer]) -> Block:
     """The block with the boxes that its intrinsic reads and writes by its description."""
-    read = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferLoad}
-    written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
+    read = {node.buffer for node in walk(intrin.desc.body, BufferLoad)}
+    written = {node.buffer for node in walk(intrin.desc.body, BufferStore)}
     boxes = list(zip(intrin.desc.param_buffers, [stmt.source for stmt in matched], strict=True))
     return made.replace(
         reads=tuple(box for buffer, box in boxes if buffer in read),
@@ -100,7 +100,7 @@ def _matched(edit: Edit, place: Place, intrin: TensorIntrin, match: Match) -> tu
     The strides and offsets that the intrinsic has names for, too, are those of the views.
     """
     known = edit.analyzer(place, inside=True, sizes=True)
-    written = {node.buffer for node in walk(intrin.desc.body) if type(node) is BufferStore}
+    written = {node.buffer for node in walk(intrin.desc.body, BufferStore)}
     stmts: list[MatchBuffer] = []
     new: dict[Any, Any] = {}
     for desc, impl in pairs_of(intrin):

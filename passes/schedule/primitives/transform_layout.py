@@ -12,7 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError
 from tirscript.ir.expr import BufferLoad, BufferRegion, Call, Const, Expr, Var, is_const
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import OPS, as_expr, cast, get_op
-from tirscript.ir.rewrite import substitute, uses, walk
+from tirscript.ir.rewrite import holds, substitute, uses, walk
 from tirscript.ir.stmt import Assume, Axis, Block, BufferStore, For, Stmt
 from tirscript.ir.wellformed.places import binding_parts
 from tirscript.ir.words import counted
@@ -122,7 +122,7 @@ def _keep(
     padded = not is_const(back[1], False)
     made = None if pad_value is None else _value(edit, new, pad_value, back[0].params, target)
     value = made if padded else None
-    wraps = value is not None and any(type(node) is BufferLoad for node in walk(value))
+    wraps = value is not None and holds(value, BufferLoad)
     if wraps and comes_out:
         edit.refuse(f"the padding would repeat elements of `{target.name}`, which the function writes", block)
     name = block.stmt.name
