@@ -137,28 +137,9 @@ class BufferLowering(ValueLowering):
         """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
         if type_.is_handle or type_.kind == "void":
             raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
-        if not isinstance(scope, str):
-            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
-        scope = plain_string(scope)
-        if scope == "scalar":
-            raise self.fail(
-                "T205", 'the scope "scalar" is that of scalar variables', node, hint=f"write `{name}: T.{type_} = ...`"
-            )
-        for what, items in (("strides", strides), ("axis separators", axis_separators)):
-            if not isinstance(items, (tuple, list, type(None))):
-                raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
-        if layout is not None and not (isinstance(layout, str) and layout == "default"):
-            what = f"the layout {layout!r}" if isinstance(layout, str) else "a layout"
-            message = f"{what} of a buffer, TVM's for its GPU tile primitives, is not supported"
-            raise self.fail("T021", message, node, hint="give the order of the elements by `strides`")
+        scope = self._scope(scope, name, type_, node)
+        self._check_options(strides, axis_separators, layout, align, offset_factor, node)
         separators = tuple(axis_separators or ())
-        for what, number in (
-            ("alignment", align),
-            ("offset factor", offset_factor),
-            *(("separator", s) for s in separators),
-        ):
-            if type(number) is not int or number >= 1 << 31:
-                raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
         if self.theirs:
             # TVM's strides that are strings are int32, or of the dtype of the shape
             of = next((dim.dtype for dim in shape[:1] if isinstance(dim, Expr) and dim.dtype.is_int), INT32)
@@ -188,6 +169,36 @@ class BufferLowering(ValueLowering):
             "default" if self.options.get("s_tir", not self.tiles) else layout,
             span=self.span(target),
         )
+
+    def _scope(self, scope: Any, name: str, kind: DType, node: ast.expr) -> str:
+        """The scope of a buffer, which is no scalar variable."""
+        if not isinstance(scope, str):
+            raise self.fail("T032", f"the scope of a buffer is a string, not {_kind(scope)}", node)
+        plain: str = plain_string(scope)
+        if plain == "scalar":
+            hint = f"write `{name}: T.{kind} = ...`"
+            raise self.fail("T205", 'the scope "scalar" is that of scalar variables', node, hint=hint)
+        return plain
+
+    def _check_options(
+        self, strides: Any, separators: Any, layout: Any, align: Any, offset_factor: Any, node: ast.expr
+    ) -> None:
+        """Raise where the options of a buffer are of other kinds, or a layout that means something here."""
+        for what, items in (("strides", strides), ("axis separators", separators)):
+            if not isinstance(items, (tuple, list, type(None))):
+                raise self.fail("T032", f"the {what} of a buffer are a list, not {_kind(items)}", node)
+        if layout is not None and not (isinstance(layout, str) and layout == "default"):
+            what = f"the layout {layout!r}" if isinstance(layout, str) else "a layout"
+            message = f"{what} of a buffer, TVM's for its GPU tile primitives, is not supported"
+            raise self.fail("T021", message, node, hint="give the order of the elements by `strides`")
+        numbers = [
+            ("alignment", align),
+            ("offset factor", offset_factor),
+            *(("separator", s) for s in separators or ()),
+        ]
+        for what, number in numbers:
+            if type(number) is not int or number >= 1 << 31:
+                raise self.fail("T032", f"the {what} of a buffer is an int of 31 bits, not {_kind(number)}", node)
 
     def _stride(self, buffer: str, at: int, stride: str | Var, kind: DType) -> Any:
         """A stride that TVM gives by name: a new variable for each buffer, whatever names other buffers gave; so is

@@ -340,15 +340,8 @@ def match_shapes(
         param = _param_of(func, buffer)
         notes = () if place is None else _labels(param)
         notes += _of_copies(buffer.name, hint, param in written)
-        problems.append(
-            error(
-                "T301",
-                f"argument `{buffer.name}` of `{func.name}`: {message}",
-                place or param.span,
-                notes=notes,
-                hint=hint,
-            )
-        )
+        message = f"argument `{buffer.name}` of `{func.name}`: {message}"
+        problems.append(error("T301", message, place or param.span, notes=notes, hint=hint))
 
     def bind(buffer: Buffer, expr: Expr, actual: int, what: str) -> None:
         if type(expr) is not Var or expr in values:
@@ -373,23 +366,19 @@ def match_shapes(
             _check_buffer(buffer, actual, values, origin, report)
         except ZeroDivisionError:
             report(buffer, f"its shape {shape_words(buffer)} divides by zero")
-    for symbol in func.symbols:
-        if symbol not in values and not problems:
-            message = (
-                f"the symbolic dimension `{symbol.name}` of `{func.name}` cannot be determined: "
-                "no buffer has it alone in its shape"
-            )
-            problems.append(
-                error(
-                    "T206",
-                    message,
-                    place or symbol.span or func.span,
-                    hint=f"add a parameter `{symbol.name}: T.{symbol.dtype}`",
-                )
-            )
+    unknown = next((symbol for symbol in func.symbols if symbol not in values), None)
+    if unknown is not None and not problems:
+        problems.append(_undetermined(unknown, func, place))
     if problems:
         raise DiagnosticError(problems)
     return symbols
+
+
+def _undetermined(symbol: Var, func: PrimFunc, place: Span | None) -> Diagnostic:
+    message = f"the symbolic dimension `{symbol.name}` of `{func.name}` cannot be determined"
+    hint = f"add a parameter `{symbol.name}: T.{symbol.dtype}`"
+    where = place or symbol.span or func.span
+    return error("T206", f"{message}: no buffer has it alone in its shape", where, hint=hint)
 
 
 def _labels(param: Param) -> tuple[Any, ...]:

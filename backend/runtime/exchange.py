@@ -127,25 +127,22 @@ def _text() -> str:
     view:  an array of numpy as it is; a tensor as the head of such an array, in %out; null for the slow path
     order: the arguments by position and keyword in the order of the parameters, in %out; whether they fit
     """
-    values = (
-        ("data", "i64", "%data"),
-        ("nd", "i32", "%nd"),
-        ("dimensions", "ptr", "%dims"),
-        ("strides", "ptr", "null"),
-        ("descr", "ptr", "%descr"),
-        ("flags", "i32", "%have"),
+    return "\n".join(
+        (
+            "%DLTensor = type { i64, i32, i32, i32, i32, ptr, ptr, i64 }\n",
+            _found(),
+            _CHECKED + _WITHOUT_GAPS,
+            _filled(),
+            _ordered(),
+        )
     )
-    stores = "\n".join(
-        f"  %at.{name} = getelementptr i8, ptr %out, i64 {offset(ArrayFields, name)}\n"
-        f"  store {kind} {value}, ptr %at.{name}, align 4"
-        for name, kind, value in values
-    )
+
+
+def _found() -> str:
+    """The beginning of `view`: an array of numpy is itself, another type has a function that reads it."""
     types = ctypes.addressof(_types)
     clear, ndarray = layout.address("api:PyErr_Clear"), layout.address("type:ndarray")
-    size, items = layout.HEAD, layout.HEAD + 8  # of a tuple
-    return f"""
-%DLTensor = type {{ i64, i32, i32, i32, i32, ptr, ptr, i64 }}
-
+    return f"""\
 define ptr @view(ptr %object, ptr %out, i32 %dtype, i64 %itemsize, i32 %flags, ptr %descr) {{
 entry:
   %tensor = alloca %DLTensor, align 8
@@ -176,7 +173,11 @@ read:
   br i1 %good, label %check, label %clear
 clear:
   call void inttoptr (i64 {clear} to ptr)()
-  ret ptr null
+  ret ptr null"""
+
+
+# in `view`: whether what was read is on this CPU, of the dtype that is asked for, and aligned
+_CHECKED = f"""\
 check:
   %have.at = getelementptr i64, ptr %entry.at, i64 2
   %have = load i32, ptr %have.at, align 8
@@ -206,6 +207,10 @@ check:
   %all = and i1 %one, %two
   %rank = sext i32 %nd to i64
   br i1 %all, label %dimensions, label %no
+"""
+
+# in `view`: whether its elements lie one after the other, going through the dimensions from the last
+_WITHOUT_GAPS = """\
 dimensions:
   %left = phi i64 [%rank, %check], [%axis, %step]
   %count = phi i64 [1, %check], [%product, %step]
@@ -239,12 +244,36 @@ counted:
   %freed = and i1 %null, %filled
   %odd = or i1 %single, %holes
   %refused = or i1 %odd, %freed
-  br i1 %refused, label %no, label %fill
+  br i1 %refused, label %no, label %fill"""
+
+
+def _filled() -> str:
+    """The end of `view`: the fields of an array of numpy."""
+    values = (
+        ("data", "i64", "%data"),
+        ("nd", "i32", "%nd"),
+        ("dimensions", "ptr", "%dims"),
+        ("strides", "ptr", "null"),
+        ("descr", "ptr", "%descr"),
+        ("flags", "i32", "%have"),
+    )
+    stores = "\n".join(
+        f"  %at.{name} = getelementptr i8, ptr %out, i64 {offset(ArrayFields, name)}\n"
+        f"  store {kind} {value}, ptr %at.{name}, align 4"
+        for name, kind, value in values
+    )
+    return f"""\
 fill:
 {stores}
   ret ptr %out
 }}
+"""
 
+
+def _ordered() -> str:
+    """`order`: the arguments by position are copied, then each keyword is looked for among the names."""
+    size, items = layout.HEAD, layout.HEAD + 8  # of a tuple
+    return f"""\
 define i1 @order(ptr %args, i64 %given, ptr %kwnames, ptr %names, i64 %params, ptr %out) {{
 entry:
   %size.at = getelementptr i8, ptr %kwnames, i64 {size}

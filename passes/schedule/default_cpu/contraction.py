@@ -28,14 +28,12 @@ from .nests import Dim, Nest, factors, indices_of, is_plain
 from .panels import by_columns, by_lines, in_squares, into_panels, lines_last, panel_by_panel, vector_copy
 from .sharing import (
     SECOND_CACHE,
+    Order,
     count_of,
     depth_of,
-    for_all_threads,
     for_one,
-    is_lower,
     is_worth_threads,
-    row_groups,
-    stays_near,
+    order_of,
 )
 from .tiles import LINE
 from .work import Work, only_reader
@@ -87,6 +85,14 @@ class Made(Struct, frozen=True, eq=False):
 
 
 NOTHING = Made()
+
+
+class Size(Struct, frozen=True):
+    """How large a register tile is: rows by vectors of lanes."""
+
+    rows: int
+    vectors: int
+    lanes: int
 
 
 def contraction(work: Work, nest: Nest) -> bool:
@@ -193,19 +199,13 @@ def streamed(work: Work, nest: Nest, roles: Roles) -> bool:
 
 def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None, made: Made) -> None:
     """The schedule of a contraction; its only `reader` takes the results where they are, in registers."""
-    source = made.right
-    sch, lanes = work.sch, _lanes(work, nest, roles)
-    rows, vectors = _tile(work, nest, roles, lanes)
-    width = vectors * lanes
-    pads = {id(roles.rows): rows, id(roles.columns): width}
-    by_axis = {dim.axis.var: pads.get(id(dim), 1) for dim in nest.dims}
-    sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
-    sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
-    padded = rounded_up(work, nest)
-    straight = source is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
+    sch, size = work.sch, _tile(work, nest, roles)
+    rows, width, lanes = size.rows, size.vectors * size.lanes, size.lanes
+    padded = _padded(work, nest, {id(roles.rows): rows, id(roles.columns): width})
+    straight = made.right is None and (reads_straight(roles, rows, width) or in_panels(roles, width, lanes))
     right = None if straight else _copy(work, nest.name, roles.right, roles.columns.var in padded)
     turned = right is not None and lines_last(work, right, roles)
-    _taken_in(work, nest, roles.right, right, source)
+    _taken_in(work, nest, roles.right, right, made.right)
     left = _rows(work, nest, roles, roles.rows.var in padded)
     _taken_in(work, nest, roles.left, left, None if left is None else made.left)
     left = left or made.left
@@ -213,68 +213,93 @@ def _scheduled(work: Work, nest: Nest, roles: Roles, reader: BlockHandle | None,
     dims = {dim.var.name: loop for dim, loop in zip(_by_axis(nest), sch.get_loops(nest.name), strict=True)}
     i_0, i_1 = sch.split(dims[roles.rows.var.name], [None, rows])
     j_0, j_1 = sch.split(dims[roles.columns.var.name], [None, width])
-    outer = [dims[dim.var.name] for dim in roles.outer]
     inner = [dims[dim.var.name] for dim in roles.reduced]
-    panels = -(-roles.columns.extent // width)
-    alone = is_worth_threads(nest, roles)
-    many = count_of([dim for dim in roles.outer if dim.known or not alone])
-    enough = for_all_threads(work, roles, panels * many)
-    one = not outer and work.extent(i_0) == 1  # that reads a panel
-    by_panel = one or (enough and not stays_near(work, nest, roles, panels))
-    # else each thread reads all of one operand, which others have packed or are reading, and parts of the other
-    by_columns_first = by_panel or is_lower(roles)
-    tiles = [j_0, i_0] if by_columns_first else [i_0, j_0]
-    groups = 1 if enough or right is None else row_groups(work, nest, roles, panels, work.extent(i_0))
-    if groups > 1:
-        by_panel, (group, i_0) = True, sch.split(i_0, [groups, None])
-        tiles = [j_0, group, i_0]
-    own = tiles[-2]  # the loop around what is done with a panel
-    # a panel is for all of a batch that has one operand of the columns
-    apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
-    known = [dim for dim in apart if dim.known or not alone]
-    if right is not None and by_panel and for_all_threads(work, roles, panels * count_of(known)):
-        batch = [dims[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
-        outer, tiles = [dims[dim.var.name] for dim in apart], [j_0, *batch, i_0]
-        own = j_0
-    sch.reorder(*outer, *tiles, *inner, i_1, j_1)
-    shared = work.facts.threads > 1 and not by_panel  # all threads pack the panels that all of them read
-    squares = turned and source is None and work.attempt(in_squares, right, width, own if by_panel else None)
-    if right is not None and not squares:
-        if by_panel:
-            if not turned and source is None:
-                into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
-            sch.compute_at(right, own)
-        else:
-            into_panels(work, right, width, block=shared and panels > 1 and not turned and source is None)
-            if by_columns_first and source is not None and not turned:
-                panel_by_panel(work, right, width)
-        if turned and not by_lines(work, right, roles, lanes):
-            by_columns(work, right)
-    sch.reverse_compute_at(result, tiles[-1])
-    sch.set_scope(nest.name, 0, "local")
-    first = inner[0]
-    most = WRITTEN_OUT // 4 if roles.mixed else WRITTEN_OUT
-    unrolled = max(size for size in (1, 2, 4, 8) if size * rows * vectors <= most or size == 1)
-    if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
-        # by LLVM, as its passes and ours then see a part of the statements
-        sch.annotate(inner[-1], "pragma_unroll", unrolled)
-    copies = [copy for copy in (left, None if squares else right, result) if copy is not None]
-    names, depth = [nest.name], sch.get_loops(nest.name).index(first)
-    if not roles.rows.known and rows > 1 and work.attempt(_one_row, result, tiles[-1], rows):
-        update, *others = work.sch.get_child_blocks(tiles[-1])[-2:]
-        names.append(update.name)
-        copies += others
-    for name in names:
-        _in_registers(work, name, work.sch.get_loops(name)[depth], lanes)
-    for copy in copies:
-        work.attempt(vector_copy, copy, lanes)
-        work.done.add(copy.name)
-    work.parallel(for_one([*outer, *tiles], work, alone), nest.work)
+    loops = {**dims, roles.rows.var.name: i_0, roles.columns.var.name: j_0}
+    panels, alone = -(-roles.columns.extent // width), is_worth_threads(nest, roles)
+    order = order_of(work, nest, roles, loops, panels, copied=right is not None)
+    sch.reorder(*order.outer, *order.tiles, *inner, i_1, j_1)
+    shared = work.facts.threads > 1 and not order.by_panel  # all threads pack the panels that all of them read
+    several = shared and panels > 1
+    squares = right is not None and _laid_out(work, roles, right, order, size, turned, made.right is not None, several)
+    _finish(work, nest, roles, result, order.tiles[-1], inner, size, [left, None if squares else right])
+    work.parallel(for_one([*order.outer, *order.tiles], work, alone), nest.work)
     if left is not None:
         work.parallel(for_one(work.sch.get_loops(left)[:-1], work, alone)[:1], nest.work / 16)
     if right is not None and shared:
         copied = work.sch.get_loops(f"{right.name}_o" if squares else right)
         work.parallel(for_one(copied[:-1], work, alone)[:2], nest.work / 16)
+
+
+def _padded(work: Work, nest: Nest, sizes: dict[int, int]) -> set[Var]:
+    """Round the dimensions of a block up to whole tiles, of `sizes` by their ids; the axes that are longer by it."""
+    by_axis = {dim.axis.var: sizes.get(id(dim), 1) for dim in nest.dims}
+    work.sch.reorder(*[nest_loop(nest, axis.var) for axis in nest.block.axes])
+    work.sch.pad_einsum(nest.name, [by_axis[axis.var] for axis in nest.block.axes])
+    return rounded_up(work, nest)
+
+
+def _laid_out(
+    work: Work,
+    roles: Roles,
+    right: BlockHandle,
+    order: Order,
+    size: Size,
+    turned: bool,
+    inlined: bool,
+    several: bool,
+) -> bool:
+    """Lay the copy that the columns read out in panels; whether it is made in squares.
+
+    turned:  whether it reads lines across its own; inlined: whether it computes what another block made
+    several: whether there are several panels, which all threads copy
+    """
+    width = size.vectors * size.lanes
+    if turned and not inlined and work.attempt(in_squares, right, width, order.own if order.by_panel else None):
+        return True
+    as_it_lies = not turned and not inlined
+    if order.by_panel:
+        if as_it_lies:
+            into_panels(work, right, width, block=True)  # a constant is laid out so once, and read in one piece
+        work.sch.compute_at(right, order.own)
+    else:
+        into_panels(work, right, width, block=several and as_it_lies)
+        if order.columns and inlined and not turned:
+            panel_by_panel(work, right, width)
+    if turned and not by_lines(work, right, roles, size.lanes):
+        by_columns(work, right)
+    return False
+
+
+def _finish(
+    work: Work,
+    nest: Nest,
+    roles: Roles,
+    result: BlockHandle,
+    tile: LoopHandle,
+    inner: list[LoopHandle],
+    size: Size,
+    operands: list[BlockHandle | None],
+) -> None:
+    """Keep the results of a tile in registers, written out over its terms, and copy in vectors."""
+    sch = work.sch
+    sch.reverse_compute_at(result, tile)
+    sch.set_scope(nest.name, 0, "local")
+    most = WRITTEN_OUT // 4 if roles.mixed else WRITTEN_OUT
+    unrolled = max(count for count in (1, 2, 4, 8) if count * size.rows * size.vectors <= most or count == 1)
+    if unrolled > 1 and (work.extent(inner[-1]) or 1) % unrolled == 0:
+        # by LLVM, as its passes and ours then see a part of the statements
+        sch.annotate(inner[-1], "pragma_unroll", unrolled)
+    copies = [copy for copy in (*operands, result) if copy is not None]
+    names, depth = [nest.name], sch.get_loops(nest.name).index(inner[0])
+    if not roles.rows.known and size.rows > 1 and work.attempt(_one_row, result, tile, size.rows):
+        update, *others = work.sch.get_child_blocks(tile)[-2:]
+        names.append(update.name)
+        copies += others
+    for name in names:
+        _in_registers(work, name, work.sch.get_loops(name)[depth], size.lanes)
+    for copy in copies:
+        work.attempt(vector_copy, copy, size.lanes)
+        work.done.add(copy.name)
 
 
 def _taken_in(
@@ -403,12 +428,12 @@ def _lanes(work: Work, nest: Nest, roles: Roles) -> int:
     return lanes
 
 
-def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
+def _tile(work: Work, nest: Nest, roles: Roles) -> Size:
     """The register tile of a contraction.
 
     Extents that are not known are padded by little, and to powers of two: others might overflow when rounded up.
     """
-    rows, columns = roles.rows, roles.columns
+    rows, columns, lanes = roles.rows, roles.columns, _lanes(work, nest, roles)
     depth = depth_of(nest, roles)
     sizes: tuple[Sequence[int], Sequence[int]] = (
         range(1, 32) if rows.known else (1, 2, 4, 8),
@@ -421,7 +446,7 @@ def _tile(work: Work, nest: Nest, roles: Roles, lanes: int) -> tuple[int, int]:
     far = rows.known and columns.known and rows.extent * depth * bits // 8 > SECOND_CACHE
     if far and columns.extent > 8 * lanes and registers >= 32:
         sizes = (range(1, 7), (4,))  # each panel reads all rows again: few of them
-    return tile_of(rows.extent, columns.extent, lanes, registers, depth=depth, bits=bits, sizes=sizes)
+    return Size(*tile_of(rows.extent, columns.extent, lanes, registers, depth=depth, bits=bits, sizes=sizes), lanes)
 
 
 def tile_of(

@@ -11,6 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from tirscript.ir.rewrite import uses
+
 from ..primitive import LoopHandle
 from .nests import Dim, Nest
 from .work import ALONE, Work
@@ -24,6 +28,21 @@ SECOND_CACHE = 1 << 20
 ROWS_OF_COPY, OF_CACHE = 24, 2
 # the part of the time at least that threads with copies of their own have something to do, of what they had without
 BUSY = 0.75
+
+
+class Order(Struct, frozen=True, eq=False):
+    """The loops around the terms of a tile.
+
+    outer:    those over batches; tiles: those over tiles, outermost first
+    own:      the loop in which a panel of columns is copied, where threads do not share the panels (`by_panel`)
+    columns:  whether panels come first, then their rows
+    """
+
+    outer: list[LoopHandle]
+    tiles: list[LoopHandle]
+    own: LoopHandle
+    by_panel: bool
+    columns: bool
 
 
 def is_worth_threads(nest: Nest, roles: Roles) -> bool:
@@ -92,8 +111,33 @@ def count_of(dims: Sequence[Dim]) -> int:
     return math.prod(dim.extent for dim in dims)
 
 
+def order_of(work: Work, nest: Nest, roles: Roles, loops: dict[str, LoopHandle], panels: int, *, copied: bool) -> Order:
+    """In which order tiles are made, by the loops over dimensions; `copied` where the columns read a copy."""
+    i_0, j_0 = loops[roles.rows.var.name], loops[roles.columns.var.name]
+    outer, alone = [loops[dim.var.name] for dim in roles.outer], is_worth_threads(nest, roles)
+    many = count_of([dim for dim in roles.outer if dim.known or not alone])
+    enough = for_all_threads(work, roles, panels * many)
+    one = not outer and work.extent(i_0) == 1  # that reads a panel
+    by_panel = one or (enough and not stays_near(work, nest, roles, panels))
+    # else each thread reads all of one operand, which others have packed or are reading, and parts of the other
+    columns = by_panel or is_lower(roles)
+    tiles = [j_0, i_0] if columns else [i_0, j_0]
+    groups = 1 if enough or not copied else row_groups(work, nest, roles, panels, work.extent(i_0))
+    if groups > 1:
+        by_panel, (group, i_0) = True, work.sch.split(i_0, [groups, None])
+        tiles = [j_0, group, i_0]
+    # a panel is for all of a batch that has one operand of the columns
+    apart = tuple(dim for dim in roles.outer if uses(roles.right.indices, dim.var))
+    known = [dim for dim in apart if dim.known or not alone]
+    if copied and by_panel and for_all_threads(work, roles, panels * count_of(known)):
+        batch = [loops[dim.var.name] for dim in roles.outer if not any(dim is one for one in apart)]
+        return Order([loops[dim.var.name] for dim in apart], [j_0, *batch, i_0], j_0, by_panel, columns)
+    return Order(outer, tiles, tiles[-2], by_panel, columns)
+
+
 __all__ = [
     "SECOND_CACHE",
+    "Order",
     "count_of",
     "depth_of",
     "for_all_threads",
@@ -101,6 +145,7 @@ __all__ = [
     "is_even",
     "is_lower",
     "is_worth_threads",
+    "order_of",
     "row_groups",
     "stays_near",
 ]
