@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.programs import prim_func
 
 import tirscript
-from tirscript.ir import Block, BufferLoad, PrimFunc, structural_equal, walk
+from tirscript.ir import Block, BufferLoad, structural_equal, walk
 from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.plain_loops.blocks_from_loops import with_blocks
 from tirscript.passes.plain_loops.single_sums import without_single_sums
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.script import parse
 
 LOOPS = """
 @T.prim_func
@@ -35,22 +35,16 @@ def main(X: T.Buffer((32, 14, 14), "float32"), W: T.Buffer((64, 32, 1, 1), "floa
 """
 
 
-def program(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
-
-
 @pytest.mark.parametrize("text", [LOOPS, BLOCK])
 def test_pointwise_convolutions_are_contractions(text: str) -> None:
-    func = program(text)
+    func = prim_func(text)
     made = with_blocks(func)
     (block,) = (node for node in walk(made.body) if type(node) is Block)
     assert [axis.kind[0] for axis in block.axes] == list("sssr")
     assert not any("+ 0" in node.script() for node in walk(block.body) if type(node) is BufferLoad)
     assert structural_equal(tirscript.parse(made.script()), made)
     plain = default_schedule(
-        program(
+        prim_func(
             LOOPS.replace(", i, j in T.grid(32, 1, 1)", " in T.serial(32)")
             .replace("y + i, x + j", "y, x")
             .replace("c, i, j]", "c, 0, 0]")
@@ -69,7 +63,7 @@ def test_pointwise_convolutions_are_contractions(text: str) -> None:
 
 
 def test_one_sum_stays_where_all_are_single() -> None:
-    func = program(BLOCK.replace("32,", "1,"))
+    func = prim_func(BLOCK.replace("32,", "1,"))
     made = without_single_sums(func)
     (block,) = (node for node in walk(made.body) if type(node) is Block)
     assert [axis.kind[0] for axis in block.axes] == list("sssr") and made.script().count("T.init") == 1
@@ -92,5 +86,5 @@ def test_other_loops_stay(old: str, new: str) -> None:
             "for f, y, x, c, i, j in T.grid(64, 14, 14, 32, 1, 1):",
             "for f, y, x, c in T.grid(64, 14, 14, 32):\n      for i in T.serial(1, annotations={'a': 1}):\n       for j in T.unroll(1):",
         )
-    func = program(text)
+    func = prim_func(text)
     assert without_single_sums(func) is func

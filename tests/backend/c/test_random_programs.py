@@ -8,21 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.programs import agree, calls
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import tirscript
 from tirscript.ir import PrimFunc
-from tirscript.testing import copies, inputs_for, programs
+from tirscript.testing import copies
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-ROUGH = {2: 4e-2, 4: 1e-4, 8: 1e-9}  # of what is stored to `approx`, by the size of the element
-
-
-@st.composite
-def calls(draw: Any) -> tuple[PrimFunc, list[Any]]:
-    program = draw(programs())
-    return program, draw(inputs_for(program))
 
 
 def run(function: Any, arguments: list[Any]) -> tuple[list[Any], Any]:
@@ -33,17 +27,6 @@ def run(function: Any, arguments: list[Any]) -> tuple[list[Any], Any]:
     except AssertionError:
         return [], "an assertion"
     return [item for item in given_arguments if isinstance(item, np.ndarray)], result
-
-
-def agree(name: str, a: Any, b: Any) -> bool:
-    if a.dtype.kind in "biu":
-        return bool((a == b).all())
-    wide_a, wide_b = a.astype("float64"), b.astype("float64")
-    if name == "approx":
-        rough = ROUGH[a.dtype.itemsize]
-        return bool(np.isclose(wide_a, wide_b, rtol=rough, atol=1e-300 + rough * 1e-3, equal_nan=True).all())
-    same = (wide_a == wide_b) & (np.signbit(wide_a) == np.signbit(wide_b))
-    return bool((same | (np.isnan(wide_a) & np.isnan(wide_b))).all())
 
 
 @settings(max_examples=12, deadline=None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.programs import prim_func
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,20 +17,13 @@ import tirscript
 from tirscript.backend.llvm import Host, emit_ir
 from tirscript.ir import Attrs, PrimFunc
 from tirscript.passes import DEFAULT_LOWERING
-from tirscript.script import parse
 
 N = 520
 BITS = {"float32": "uint32", "float64": "uint64"}
 
 
-def program(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
-
-
 def divided(dtype: str = "float32", value: str = "A[j] / D[0]", n: int = N, lanes: int = 8) -> PrimFunc:
-    return program(f"""
+    return prim_func(f"""
 @T.prim_func
 def divided(A: T.Buffer(({n},), "{dtype}"), D: T.Buffer((1,), "{dtype}"), B: T.Buffer(({n},), "{dtype}")):
     for j_0 in range({n // lanes}):
@@ -199,7 +193,7 @@ def test_the_divisor_is_prepared_before_the_loop() -> None:
 def test_lanes_that_a_mask_takes_out() -> None:
     """They are 0, whatever is behind the end of the array, and what all are divided by is read for none of them."""
     func = tirscript.build(
-        program("""
+        prim_func("""
 @T.prim_func
 def divided(A: T.Buffer(("n",), "float32"), D: T.Buffer((1,), "float32"), B: T.Buffer(("n",), "float32")):
     for j_0 in range((n + 7) // 8):
@@ -243,7 +237,7 @@ def test_results_over_the_operands() -> None:
 @pytest.mark.parametrize("kind", ["range", "T.parallel"])
 def test_a_loop_that_may_run_a_few_times_divides_then(kind: str) -> None:
     """What only the call knows; a parallel loop prepares the divisor anyway, which takes less time than to share it."""
-    func = program(f"""
+    func = prim_func(f"""
 @T.prim_func
 def divided(A: T.Buffer(("n", 8), "float32"), D: T.Buffer((1,), "float32"), B: T.Buffer(("n", 8), "float32")):
     for i in {kind}(n):

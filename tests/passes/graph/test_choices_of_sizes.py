@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.results import same
 
 import tirscript
 from tirscript.ir import DiagnosticError, Module, structural_equal
@@ -90,15 +91,6 @@ CASES: dict[str, tuple[str, Any, list[tuple[Any, ...]]]] = {
     "inside of one shape": (INSIDE, X, choices(2)),
     "by a number": (NUMBER, WORDS, [(1,), (3,), (4,)]),
 }
-
-
-def same(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, tuple):
-        for one, other in zip(found, wanted, strict=True):
-            same(one, other)
-    else:
-        assert (np.shape(found), np.asarray(found).dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", CASES)

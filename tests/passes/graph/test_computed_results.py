@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.results import same
 
 import tirscript
 from tirscript.ir import DiagnosticError, Module, structural_equal
@@ -23,15 +24,6 @@ def program(params: str, *body: str, before: str = "", options: str = "") -> Mod
     made = parse(f"{HEAD}{before}    @G.graph_func{options}\n    def main({params}):\n{lines}")
     assert isinstance(made, Module)
     return made
-
-
-def same(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, tuple):
-        for one, other in zip(found, wanted, strict=True):
-            same(one, other)
-    else:
-        assert (np.shape(found), np.asarray(found).dtype) == (np.shape(wanted), np.asarray(wanted).dtype)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def flags(*shape: int) -> Any:

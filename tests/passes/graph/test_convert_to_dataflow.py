@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from helpers.graph_modules import TO_FUSED, module
+from helpers.results import listed
 
 import tirscript
 from tirscript.ir import Module
@@ -64,7 +63,7 @@ def test_bindings_become_dataflow(body: str, value: str, sizes: list[tuple[int, 
     assert [str(found) for found in verify(made)] == []
     assert [(len(one.body), len(one.outputs)) for one in flows(made)] == sizes
     assert convert_to_dataflow(made) is made
-    for one, other in zip(_list(tirscript.interpret(made, X)), _list(tirscript.interpret(given, X)), strict=True):
+    for one, other in zip(listed(tirscript.interpret(made, X)), listed(tirscript.interpret(given, X)), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -103,7 +102,3 @@ def test_the_least_number_of_bindings() -> None:
 def test_kernels_outside_of_dataflow_are_fused() -> None:
     made = TO_FUSED(module("a = G.exp(x)\nb = G.add(a, x)\nc = G.tanh(b)", "c"))
     assert [one.name for one in made.functions] == ["fused_exp_add_tanh", "main"]
-
-
-def _list(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, tuple) else [found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.results import listed
 
 import tirscript
 from tirscript.ir import Module
@@ -72,7 +73,7 @@ def test_what_moves(body: str, value: str, wanted: list[str]) -> None:
     library = tirscript.build(made)
     prepared = library["main_transform_params"](tuple(ARRAYS[1:]))
     for one, other in zip(
-        _list(library["main"](ARRAYS[0], *prepared)), _list(tirscript.interpret(given, *ARRAYS)), strict=True
+        listed(library["main"](ARRAYS[0], *prepared)), listed(tirscript.interpret(given, *ARRAYS)), strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=1e-5)
     again = tirscript.interpret(made["main_transform_params"], tuple(ARRAYS[1:]))
@@ -92,7 +93,3 @@ def test_what_moves(body: str, value: str, wanted: list[str]) -> None:
 def test_what_stays(body: str, inputs: int) -> None:
     given = module(body.replace("G.matmul(x, x)", "G.multiply(x, x)").replace(", b)", ", G.sum(b))"), "y", inputs)
     assert lift_transform_params(given) is given
-
-
-def _list(found: object) -> list[np.ndarray]:
-    return list(found) if isinstance(found, tuple) else [found]  # type: ignore[list-item]

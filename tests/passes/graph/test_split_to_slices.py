@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from helpers.graph_modules import TO_FUSED, module
+from helpers.results import listed
 
 import tirscript
 from tirscript.ir.graph import GraphFunc
@@ -60,7 +59,7 @@ def test_splits_that_stay(body: str, value: str) -> None:
     given = module(body, value)
     made = dead_code_elimination(split_to_slices(given))
     assert "G.split" in made["main"].script()
-    for one, other in zip(_list(tirscript.interpret(made, X)), _list(tirscript.interpret(given, X)), strict=True):
+    for one, other in zip(listed(tirscript.interpret(made, X)), listed(tirscript.interpret(given, X)), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -69,7 +68,3 @@ def test_parts_of_a_split_are_read_where_they_are_used() -> None:
     graph = made["main"]
     assert isinstance(graph, GraphFunc) and len(made.functions) == 2
     assert made.functions[0].name == "fused_strided_slice_sigmoid_strided_slice_1_multiply"
-
-
-def _list(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, tuple) else [found]

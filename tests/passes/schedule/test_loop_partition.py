@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tirscript.ir import PrimFunc
+from helpers.programs import prim_func
+
 from tirscript.passes.schedule import Schedule
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 BORDER = """
@@ -18,18 +18,12 @@ def main(A: T.Buffer((30,), "float32"), B: T.Buffer((32,), "float32")):
 """
 
 
-def program(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
-
-
 def parts(schedule: Schedule) -> list[str]:
     return schedule.func.script().split("with T.block")[1:]
 
 
 def test_conditions_of_values_are_left_out_where_they_hold_and_where_they_do_not() -> None:
-    func = program(BORDER.format(where="True"))
+    func = prim_func(BORDER.format(where="True"))
     schedule = Schedule(func)
     schedule.loop_partition("i", [1, 29, None])
     first, middle, last = parts(schedule)
@@ -39,7 +33,7 @@ def test_conditions_of_values_are_left_out_where_they_hold_and_where_they_do_not
 
 
 def test_predicates_of_blocks_are_left_out_where_they_hold() -> None:
-    func = program(BORDER.format(where="i < 17"))
+    func = prim_func(BORDER.format(where="i < 17"))
     schedule = Schedule(func)
     schedule.loop_partition("i", [16, None])
     first, second = parts(schedule)
@@ -49,7 +43,7 @@ def test_predicates_of_blocks_are_left_out_where_they_hold() -> None:
 
 def test_what_is_asked_of_memory_stays() -> None:
     """It may have changed since by another name."""
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((4,), "int32"), B: T.Buffer((32,), "int32")):
     V = T.decl_buffer((4,), "int32", data=A.data)

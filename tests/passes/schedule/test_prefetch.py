@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.programs import prim_func
 from helpers.schedule_kernels import softmax
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,20 +21,13 @@ from tirscript.passes import DEFAULT_LOWERING
 from tirscript.passes.lower import serialize_races
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 FACTS = CpuFacts(vector_bits=512, threads=2)
 
 
-def program(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
-
-
 def grown(rows: int = 8, columns: int = 128, dtype: str = "float32", index: str = "vi, vj") -> PrimFunc:
-    return program(f"""
+    return prim_func(f"""
 @T.prim_func
 def grown(A: T.Buffer(({rows}, {columns}), "{dtype}"), B: T.Buffer(({rows}, {columns}), "{dtype}")):
     for i, j in T.grid({rows}, {columns}):
@@ -118,7 +112,7 @@ def test_refused(index: str, loop: str, options: dict[str, int], says: str) -> N
 def looked_up(
     value: str = "A[at[vi], vj]", above: str = "pass", loops: str = "i, j in T.grid(8, 32)", at: str = "at"
 ) -> PrimFunc:
-    return program(f"""
+    return prim_func(f"""
 @T.prim_func
 def looked_up(A: T.Buffer((20, 32), "float32"), at: T.Buffer((9,), "int32"), B: T.Buffer((8, 32), "float32"),
               n: T.int32):
@@ -191,7 +185,7 @@ def test_rows_of_which_later_ones_are_not_known(body: str, says: str) -> None:
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = A[at[vi], vj]"""
-    func = program(f"""
+    func = prim_func(f"""
 @T.prim_func
 def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((9,), "int32"), B: T.Buffer((8, 32), "float32"), n: T.int32):
     for i in range(8):
@@ -203,7 +197,7 @@ def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((9,), "int32"), B: T.Buffer
 
 
 def test_rows_of_lengths_that_differ_are_not_looked_up_ahead() -> None:
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4, 32), "float32")):
     for i in range(4):
@@ -222,7 +216,7 @@ def f(A: T.Buffer((20, 32), "float32"), at: T.Buffer((8, 4), "int32"), B: T.Buff
 
 
 def test_of_several_places_the_one_that_is_read_first() -> None:
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def stencil(A: T.Buffer((10, 130), "float32"), B: T.Buffer((8, 128), "float32")):
     for i, j in T.grid(8, 128):
@@ -260,7 +254,7 @@ def test_the_last_iteration_again_where_nothing_comes_after_it(index: str, ahead
 
 
 def test_refused_where_the_index_is_not_known_to_be_in_the_buffer() -> None:
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def shifted(A: T.Buffer((8, 128), "float32"), B: T.Buffer((8, 128), "float32")):
     for i, j in T.grid(8, 128):
@@ -273,7 +267,7 @@ def shifted(A: T.Buffer((8, 128), "float32"), B: T.Buffer((8, 128), "float32")):
 
 
 def test_refused_for_what_each_iteration_makes_anew_and_for_unknown_lengths() -> None:
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def f(A: T.Buffer((8, "n"), "float32"), B: T.Buffer((8, "n"), "float32")):
     for i in range(8):
@@ -309,7 +303,7 @@ def test_results_stay(rows: int, columns: int, piece: int, ahead: int) -> None:
 
 def test_a_prefetch_neither_reads_nor_writes() -> None:
     """So loops around it may run in parallel, and buffers of which it is told stay as small as they were."""
-    func = program("""
+    func = prim_func("""
 @T.prim_func
 def f(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
     C = T.alloc_buffer((8, 16), "float32")
@@ -336,8 +330,8 @@ def f(A: T.Buffer((4, 100), "float32"), B: T.Buffer((4,), "float32")):
             T.prefetch(T.address_of(A[i, j]))
         B[i] = T.float32(1)
 """
-    assert "call i32 @tirscript_parallel" not in emit_ir(program(text))
-    assert "call i32 @tirscript_parallel" in emit_ir(program(text.replace("(4", "(40000")))
+    assert "call i32 @tirscript_parallel" not in emit_ir(prim_func(text))
+    assert "call i32 @tirscript_parallel" in emit_ir(prim_func(text.replace("(4", "(40000")))
 
 
 @pytest.mark.parametrize(
@@ -416,7 +410,7 @@ SUM = """
     ],
 )
 def test_large_searches_and_sums_of_what_is_dear_prefetch(body: str, n: int, lanes: int) -> None:
-    func = program(f"""
+    func = prim_func(f"""
 @T.prim_func
 def main(A: T.Buffer(({n},), "float32"), at: T.Buffer((1,), "int64"), best: T.Buffer((1,), "float32")):
     for k in range({n}):
@@ -440,7 +434,7 @@ def main(A: T.Buffer(({n},), "float32"), at: T.Buffer((1,), "int64"), best: T.Bu
 
 def test_a_block_that_reads_by_a_view_alone_is_refused() -> None:
     sch = Schedule(
-        program("""
+        prim_func("""
 @T.prim_func
 def main(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32")):
     for io, jo in T.grid(2, 4):
@@ -474,7 +468,7 @@ def main(A: T.Buffer((16, 512), "float32"), B: T.Buffer((16, 512), "float32"), C
         ("A[vi, vj] + B[vi, vj]", [16, 16]),
         ("A[vi, vj] + B[vi, vj] * C[vi, vj] + A[vi, vj]", [10, 10, 10]),
     ):
-        func = program(text.format(value=value))
+        func = prim_func(text.format(value=value))
         made = default_schedule(func, streaming)
         found = [line for line in str(made.trace).splitlines() if ".prefetch(" in line]
         assert [int(line.partition("ahead=")[2].partition(",")[0]) for line in found] == distances
@@ -484,7 +478,7 @@ def main(A: T.Buffer((16, 512), "float32"), B: T.Buffer((16, 512), "float32"), C
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 64, 100, 129])
 def test_a_few_vectors_past_the_caches(n: int) -> None:
-    func = program(f"""
+    func = prim_func(f"""
 @T.prim_func
 def main(A: T.Buffer(({n},), "float32"), B: T.Buffer(({n},), "float32")):
     for i in range({n}):

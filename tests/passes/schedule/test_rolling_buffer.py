@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from helpers.schedule_kernels import blur
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,19 +15,6 @@ from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.script import parse
 from tirscript.script import tir as T
 from tirscript.testing import assert_same_result
-
-
-@T.prim_func
-def blur(A: T.Buffer((34,), "int32"), C: T.Buffer((32,), "int32")):
-    B = T.alloc_buffer((34,), "int32")
-    for i in range(34):
-        with T.block("B"):
-            vi = T.axis.spatial(34, i)
-            B[vi] = A[vi] + 1
-    for i in range(32):
-        with T.block("C"):
-            vi = T.axis.spatial(32, i)
-            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
 
 
 @T.prim_func

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from helpers.programs import prim_func
 
 from tirscript.ir import For, PrimFunc, walk
 from tirscript.ir.stmt import Block
 from tirscript.passes.schedule import Schedule, ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
-
-
-def function(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
 
 
 def moments(
     rows: int, columns: int, first: str = "A[vi, vj]", second: str = "A[vi, vj] * A[vi, vj]", dtype: str = "float32"
 ) -> PrimFunc:
-    return function(f"""
+    return prim_func(f"""
 @T.prim_func
 def main(
     A: T.Buffer(({rows}, {columns}), "{dtype}"), D: T.Buffer(({rows}, {columns}), "{dtype}"),
@@ -103,7 +97,7 @@ def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8,
 
 
 def test_loops_merge_over_what_does_not_concern_them() -> None:
-    func = function(BETWEEN.format(between="C[vj] = A[vj] + B[7 - vj]"))
+    func = prim_func(BETWEEN.format(between="C[vj] = A[vj] + B[7 - vj]"))
     s = Schedule(func, verify=True)
     s.merge("i", "k")
     loops = [node for node in s.func.body if type(node) is For]
@@ -113,7 +107,7 @@ def test_loops_merge_over_what_does_not_concern_them() -> None:
 
 @pytest.mark.parametrize("between", ["A[vj] = B[vj]", "D[vj] = B[vj]", "B[vj] = B[vj] + 1"])
 def test_loops_do_not_merge_over_what_they_need(between: str) -> None:
-    s = Schedule(function(BETWEEN.format(between=between)))
+    s = Schedule(prim_func(BETWEEN.format(between=between)))
     with pytest.raises(ScheduleError, match="not known to leave alone what it uses"):
         s.merge("i", "k")
 
@@ -134,12 +128,12 @@ def main(A: T.Buffer((6, 8), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((
 
 
 def test_an_init_leaves_a_loop_with_other_blocks() -> None:
-    func = function(BESIDE.format(other="1"))
+    func = prim_func(BESIDE.format(other="1"))
     s = Schedule(func, verify=True)
     s.decompose_reduction("B", "k")
     assert_same_result(func, s.func)
     with pytest.raises(ScheduleError, match="holds more than the block `B`"):
-        Schedule(function(BESIDE.format(other="B[vi]"))).decompose_reduction("B", "k")
+        Schedule(prim_func(BESIDE.format(other="B[vi]"))).decompose_reduction("B", "k")
 
 
 @pytest.mark.parametrize(
@@ -154,12 +148,12 @@ def test_an_init_stays_where_its_loop_asks_for_the_result(old: str, new: str) ->
     text = BESIDE.format(other="1")
     assert old in text
     with pytest.raises(ScheduleError, match="`B` would begin before what is asked of it here"):
-        Schedule(function(text.replace(old, new))).decompose_reduction("B", "k")
+        Schedule(prim_func(text.replace(old, new))).decompose_reduction("B", "k")
 
 
 def test_a_sum_that_needs_other_sums_of_its_line() -> None:
     """It is begun before its loop, as LLVM likes sums of integers: its block is two then."""
-    func = function("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((9, 200), "int8"), S: T.Buffer((9,), "int8")):
     least = T.alloc_buffer((9,), "int8")

@@ -6,12 +6,12 @@ import random
 import re
 
 import pytest
+from helpers.programs import prim_func
 
 from tirscript.ir import Attrs, For, PrimFunc, walk
 from tirscript.passes.schedule import Schedule
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule, scheduled, with_whole_axes
 from tirscript.passes.schedule.refusal import ScheduleError
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 PRODUCT = """
@@ -29,12 +29,6 @@ def main(A: T.Buffer((37, 18), "{0}"), B: T.Buffer((18, 26), "{0}"), C: T.Buffer
 """
 
 
-def made(source: str) -> PrimFunc:
-    found = parse(source)
-    assert isinstance(found, PrimFunc)
-    return found
-
-
 def grid(func: PrimFunc) -> list[int]:
     """The numbers of iterations of all loops."""
     return [int(node.stop.value) for node in walk(func.body) if type(node) is For]  # type: ignore[attr-defined]
@@ -42,7 +36,7 @@ def grid(func: PrimFunc) -> list[int]:
 
 def rows(binding: str, loops: str = "i0, i1 in T.grid(5, 8)", value: str = "A[vi] + 1.0", where: str = "") -> PrimFunc:
     line = f"\n            T.where({where})" if where else ""
-    return made(f"""
+    return prim_func(f"""
 @T.prim_func
 def main(A: T.Buffer((40,), "float32"), C: T.Buffer((40,), "float32"), at: T.Buffer((40,), "int32")):
     for {loops}:
@@ -54,7 +48,7 @@ def main(A: T.Buffer((40,), "float32"), C: T.Buffer((40,), "float32"), at: T.Buf
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int8"])
 def test_a_tiled_product_is_one(dtype: str) -> None:
-    func = made(PRODUCT.format(dtype))
+    func = prim_func(PRODUCT.format(dtype))
     whole = with_whole_axes(func)
     assert grid(whole) == [37, 26, 18] and "T.where" not in whole.script()
     assert_same_result(func, whole)
@@ -108,7 +102,7 @@ def test_other_loops_stay(func: PrimFunc) -> None:
 
 
 def test_loops_that_their_dtype_cannot_count_from_zero_stay() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(C: T.Buffer((256,), "int32")):
     for i in range(T.int8(-100), T.int8(100)):
@@ -125,12 +119,12 @@ def test_what_says_how_it_runs_stays() -> None:
             "for i0, j0, k0, i1, j1, k1 in T.grid(10, 7, 5, 4, 4, 4):\n",
             f"for i0 in {word}:\n     for j0, k0, i1, j1, k1 in T.grid(7, 5, 4, 4, 4):\n",
         )
-        func = made(source)
+        func = prim_func(source)
         assert scheduled(func, CpuFacts(threads=2)) is func
 
 
 def test_blocks_that_share_loops_stay() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((32, 32), "float32"), C: T.Buffer((32, 32), "float32")):
     B = T.alloc_buffer((32, 32), "float32")
@@ -150,7 +144,7 @@ def main(A: T.Buffer((32, 32), "float32"), C: T.Buffer((32, 32), "float32")):
 
 
 def test_tiles_stay_where_no_rule_makes_others() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((24, 24, 24), "float64"), B: T.Buffer((24, 24), "float64"), C: T.Buffer((24, 24, 24), "float64")):
     for i0, j0, k0, i1, j1, k1 in T.grid(3, 3, 3, 8, 8, 8):
@@ -166,10 +160,10 @@ def main(A: T.Buffer((24, 24, 24), "float64"), B: T.Buffer((24, 24), "float64"),
 
 
 def test_the_order_of_floats_stays_where_it_is_asked_for() -> None:
-    func = made(PRODUCT.format("float32"))
+    func = prim_func(PRODUCT.format("float32"))
     assert grid(with_whole_axes(func, ordered=True)) == [37, 26, 18]  # one loop over the terms, from the first on
     assert_same_result(func, with_whole_axes(func, ordered=True), tolerance=0.0)
-    other = made(
+    other = prim_func(
         PRODUCT.format("float32").replace(
             "k0, i1, j1, k1 in T.grid(10, 7, 5, 4, 4, 4)", "k1, i1, j1, k0 in T.grid(10, 7, 4, 4, 4, 5)"
         )
@@ -178,7 +172,7 @@ def test_the_order_of_floats_stays_where_it_is_asked_for() -> None:
     assert grid(with_whole_axes(other)) == [37, 26, 18]
     exact = other.replace(attrs=Attrs({"fastmath": False}))
     assert_same_result(exact, scheduled(exact, CpuFacts(vector_bits=512)), tolerance=0.0)
-    whole = made(
+    whole = prim_func(
         PRODUCT.format("int32").replace(
             "k0, i1, j1, k1 in T.grid(10, 7, 5, 4, 4, 4)", "k1, i1, j1, k0 in T.grid(10, 7, 4, 4, 4, 5)"
         )
@@ -187,7 +181,7 @@ def test_the_order_of_floats_stays_where_it_is_asked_for() -> None:
 
 
 def test_axes_of_symbolic_length_are_left_to_their_loops() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(a: T.handle, c: T.handle):
     n = T.int64()
@@ -202,7 +196,7 @@ def main(a: T.handle, c: T.handle):
     whole = with_whole_axes(func)
     assert whole.script().count("T.grid(n, T.int64(40))") == 1
     assert_same_result(func, scheduled(func, CpuFacts()))
-    split = made("""
+    split = prim_func("""
 @T.prim_func
 def main(a: T.handle, c: T.handle):
     n = T.int64()
@@ -218,7 +212,7 @@ def main(a: T.handle, c: T.handle):
 
 
 def test_a_block_around_all_and_axes_that_are_numbers() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((1, 40, 24), "float32"), B: T.Buffer((24, 32), "float32"), C: T.Buffer((1, 40, 32), "float32")):
     with T.block("root"):
@@ -244,7 +238,7 @@ def main(A: T.Buffer((1, 40, 24), "float32"), B: T.Buffer((24, 32), "float32"), 
 
 
 def test_what_is_not_scheduled_stays_the_same() -> None:
-    func = made("""
+    func = prim_func("""
 @T.prim_func
 def main(A: T.Buffer((4096,), "int32"), C: T.Buffer((4096,), "int32")):
     with T.block("root"):
@@ -274,7 +268,7 @@ def test_whatever_a_schedule_did_is_undone(name: str, seed: int) -> None:
     sizes, names = (9, 9, 7)[: len(kinds)], ["v0", "v1", "v2"][: len(kinds)]
     lines = ["with T.init():", f"    {init}"] if init else []
     text = "\n            ".join([*lines, body])
-    func = made(f"""
+    func = prim_func(f"""
 @T.prim_func
 def main(A: T.Buffer((9, 9, 7), "float32"), C: T.Buffer((9, 9), "float32")):
     for {", ".join(f"l{name}" for name in names)} in T.grid({", ".join(map(str, sizes))}):

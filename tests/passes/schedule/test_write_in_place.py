@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from helpers.programs import prim_func
 
 from tirscript.ir import PrimFunc
 from tirscript.ir.stmt import Block, DeclBuffer
 from tirscript.passes.schedule import Schedule, ScheduleError, Trace
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
-from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
 SHARES = """
@@ -59,13 +59,7 @@ def shares(kind: str = "", read: str = "vi, vj", **changes: str) -> PrimFunc:
     for old, new in changes.values():
         assert old in text
         text = text.replace(old, new)
-    return function(text)
-
-
-def function(text: str) -> PrimFunc:
-    found = parse(text)
-    assert isinstance(found, PrimFunc)
-    return found
+    return prim_func(text)
 
 
 def inside(func: PrimFunc) -> PrimFunc:
@@ -79,7 +73,7 @@ def inside(func: PrimFunc) -> PrimFunc:
     [
         shares(),
         inside(shares()),
-        *(function(IN_ONE_LOOP.format(loop="i", kind=kind)) for kind in ("range", "T.parallel", "T.unroll")),
+        *(prim_func(IN_ONE_LOOP.format(loop="i", kind=kind)) for kind in ("range", "T.parallel", "T.unroll")),
     ],
 )
 @pytest.mark.parametrize("which", [0, "power"])
@@ -140,8 +134,11 @@ WHOLE = SHARES[SHARES.rindex("    for i, j") :].format(read="vi, vj").rstrip()
         (shares(change=(WHOLE, AGAIN)), "it may write an element more than once"),
         (shares(change=(WHOLE, WHOLE.replace("T.grid(6, 9)", "T.grid(3, 9)"))), "not proved"),
         (shares(change=("    power = ", '    T.func_attr({"noalias": False})\n    power = ')), "may overlap"),
-        (function(IN_ONE_LOOP.format(loop="i", kind="T.vectorized")), "the loop `i`, which both are in, is vectorized"),
-        (function(CROSSED), "not known to use elements of `power` of their own"),
+        (
+            prim_func(IN_ONE_LOOP.format(loop="i", kind="T.vectorized")),
+            "the loop `i`, which both are in, is vectorized",
+        ),
+        (prim_func(CROSSED), "not known to use elements of `power` of their own"),
     ],
 )
 def test_what_would_be_overwritten_too_early_is_refused(func: PrimFunc, message: str) -> None:
@@ -161,7 +158,7 @@ def test_parameters_and_other_names_are_refused() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_are_made_where_they_are_stored(threads: int) -> None:
-    func = function(shares().script().replace("(6, 9)", "(60, 90)").replace("(6,)", "(60,)"))
+    func = prim_func(shares().script().replace("(6, 9)", "(60, 90)").replace("(6,)", "(60,)"))
     made = default_schedule(func, CpuFacts(vector_bits=128, threads=threads)).func
     assert "power = " not in made.script()
     assert_same_result(func, made, tolerance=1e-4)
