@@ -53,9 +53,14 @@ def whole_function(p: Printer, func: PrimFunc) -> None:
 
 def whole_graph(p: Printer, func: GraphFunc) -> None:
     """A graph function outside of a module."""
-    names = p.new_names(func, (spelled(func.name),))
+    names = p.new_names(func, (*_namespaces(p), spelled(func.name)))
     _above(p.out, [])
     p.dialect.graph(p, func, "", names)
+
+
+def _namespaces(p: Printer) -> tuple[str, str]:
+    """The names that the text of a module or a graph has beside T for what is not the program's."""
+    return "I", p.words["graph"]
 
 
 def _declarations(p: Printer, functions: Iterable[PrimFunc], names: Names, indent: str) -> list[str]:
@@ -297,9 +302,11 @@ def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
     name = spelled(node.name)
-    names = p.new_names(node, (name, *(one.name for one in (*node.functions, *node.externs))))
+    functions = {one.name for one in (*node.functions, *node.externs)}
+    names = p.new_names(node, (name, *_namespaces(p), *functions))
     inside = p.dialect.strings
     declarations = _declarations(p, node.prim_funcs, names, TAB if inside else "")
+    names.taken.difference_update({*_namespaces(p)} - functions)  # in a tensor function they mean nothing
     # TVM takes a symbol of a graph for one of the same name that is declared outside, and refuses another dtype
     apart = () if inside else {line.split()[0] for line in declarations if not line.endswith("int64()")}
     _above(out, [] if inside else declarations)
@@ -328,7 +335,7 @@ def module(p: Printer, node: Module) -> None:
             function(p, func, TAB, names)
         else:
             # its symbols are its own, and functions are called through the class: their names are free
-            p.dialect.graph(p, func, TAB, p.new_names(func, (name, *apart)))
+            p.dialect.graph(p, func, TAB, p.new_names(func, (name, *_namespaces(p), *apart)))
         if func.name == "T" and at + 1 < len(node.functions):
             # when Python runs the file, the name is now the function's: give it back to what decorates the next one
             out += [

@@ -18,7 +18,7 @@ RESERVED = frozenset(
     (
         *keyword.kwlist,
         "__debug__",  # a constant, to which Python assigns nothing
-        *("T", "I", "G", "R", "cls"),
+        *("T", "cls"),
         *("range", "len", "min", "max", "abs", "int", "float", "bool", "tuple", "list", "zip", "enumerate"),
         *("round", "sum", "breakpoint"),
     )
