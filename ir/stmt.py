@@ -214,6 +214,8 @@ class Attr(Stmt, frozen=True, eq=False):
 class Axis(Node, frozen=True, eq=False):
     """`var = T.axis.kind((start, stop), value)`: an axis of a block, bound to `value` at the block's place.
 
+    `trivia` holds the comments and blank lines at it, as that of a statement does.
+
     `bare` is TVM's: the extent was a number of int32 beside a value of int64. It means nothing here, but TVM, which
     keeps the dtypes apart, needs it back.
     """
@@ -227,6 +229,7 @@ class Axis(Node, frozen=True, eq=False):
     stop: Expr
     value: Expr
     bare: bool = False
+    trivia: Trivia | None = None
 
     @property
     def extent(self) -> Expr:
@@ -248,12 +251,18 @@ class LaunchThread(Stmt, frozen=True, eq=False):
     body: tuple[Stmt, ...]
 
 
+# the lines of a block's head behind its axes, in their order
+HEAD_PARTS = ("where", "reads", "writes", "block_attr", "init")
+
+
 class Block(Stmt, frozen=True, eq=False):
     """`with T.block(name):`, the unit that schedules move.
 
     `predicate` (`T.where`) of None is true; `reads` or `writes` of None is "as inferred from the body";
-    `init` of None is no init.
+    `init` of None is no init. `heads` holds the comments and blank lines at the lines of its head, by HEAD_PARTS.
     """
+
+    not_compared: ClassVar[tuple[str, ...]] = ("heads",)
 
     name: str
     axes: tuple[Axis, ...]
@@ -263,3 +272,4 @@ class Block(Stmt, frozen=True, eq=False):
     reads: tuple[BufferRegion, ...] | None = None
     writes: tuple[BufferRegion, ...] | None = None
     annotations: Attrs = NO_ATTRS
+    heads: tuple[tuple[str, Trivia], ...] = ()

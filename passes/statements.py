@@ -11,7 +11,7 @@ from tirscript.ir.func import PrimFunc
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import BufferStore, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.stmt import Block, BufferStore, DeclBuffer, MatchBuffer, Stmt
 
 
 def conjunction(conditions: Iterable[Expr]) -> Expr | None:
@@ -85,10 +85,13 @@ def same_number(a: Expr, b: Expr) -> Expr:
 
 def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """`body`, which stands in the place of `gone`, with the comments of `gone` at its first statement."""
-    trivia = gone.trivia
-    if trivia is None or not body:
+    trivia = gone.trivia or Trivia()
+    before = [*trivia.before, *filter(None, (trivia.beside,))]
+    if type(gone) is Block:
+        for found in (*(axis.trivia for axis in gone.axes), *(found for _, found in gone.heads)):
+            before += (*found.before, *filter(None, (found.beside,))) if found is not None else ()
+    if not body or not (before or trivia.after):
         return body
-    before = (*trivia.before, trivia.beside) if trivia.beside else trivia.before
     out = list(body)
     if before:
         first = out[0].trivia or Trivia()

@@ -453,39 +453,71 @@ def value(p: Printer, item: Any) -> str:
 
 def block(p: Printer, node: Block, indent: str) -> None:
     """`with T.block(name):`, axes, predicate, regions, attributes, init, body."""
-    out, names = p.out, p.names
-    mark = len(names.stack)
+    out = p.out
+    mark = len(p.names.stack)
     words = p.words
     out.append(f"{indent}with {words['block']}({quote(node.name)}):")
     inner = indent + TAB
     begun = len(out)
-    axes = node.axes
-    if axes:
-        if len(axes) > 1 and _remappable(p, axes):
-            letters = "".join([AXIS_KINDS[axis.kind] for axis in axes])
-            values = ", ".join([binder(p, axis.value, 0) for axis in axes])
-            variables = ", ".join([names.define(axis.var, axis.var.name) for axis in axes])
-            out.append(f'{inner}{variables} = T.axis.remap("{letters}", [{values}])')
-        else:
-            for axis in axes:
-                out.append(axis_line(p, axis, inner))
+    heads = dict(node.heads)
+    if node.axes:
+        _axes(p, node.axes, inner)
     if node.predicate is not None:
-        out.append(f"{inner}T.where({condition(p, node.predicate)})")
+        _head(p, f"{inner}T.where({condition(p, node.predicate)})", inner, heads.pop("where", None), begun)
     if node.reads is not None:
-        out.append(f"{inner}T.reads({', '.join([region(p, one) for one in node.reads])})")
+        text = ", ".join([region(p, one) for one in node.reads])
+        _head(p, f"{inner}T.reads({text})", inner, heads.pop("reads", None), begun)
     if node.writes is not None:
-        out.append(f"{inner}T.writes({', '.join([region(p, one) for one in node.writes])})")
+        text = ", ".join([region(p, one) for one in node.writes])
+        _head(p, f"{inner}T.writes({text})", inner, heads.pop("writes", None), begun)
     if node.annotations:
-        out.append(f"{inner}{words['block_attr']}({value(p, node.annotations)})")
+        text = value(p, node.annotations)
+        _head(p, f"{inner}{words['block_attr']}({text})", inner, heads.pop("block_attr", None), begun)
     stmts = node.body
+    init = heads.pop("init", None) if node.init is not None else None
+    for left in heads.values():  # of lines that a pass took away
+        comments(out, (*left.before, left.beside), inner, blank=len(out) > begun, keep_last=False)
     if node.init is not None:
-        stmts = _init(p, node.init, stmts, inner)
+        stmts = _init(p, node.init, stmts, inner, init, begun)
     if stmts or len(out) == begun:
         body(p, stmts, inner, headed=len(out) > begun)
-    names.release(mark)
+    p.names.release(mark)
 
 
-def _init(p: Printer, init: tuple[Stmt, ...], stmts: tuple[Stmt, ...], indent: str) -> tuple[Stmt, ...]:
+def _axes(p: Printer, axes: tuple[Axis, ...], indent: str) -> None:
+    """The axes of a block: those that take loops as they are in one line, as far as no comment stands between them."""
+    begun = len(p.out)
+    remapped = len(axes) > 1 and _remappable(p, axes)
+    at = 0
+    while at < len(axes):
+        first, end = axes[at], at + 1
+        while remapped and end < len(axes) and axes[end].trivia is None:
+            end += 1
+        if end == at + 1:
+            text = axis_line(p, first, indent)
+        else:
+            run = axes[at:end]
+            letters = "".join([AXIS_KINDS[axis.kind] for axis in run])
+            values = ", ".join([binder(p, axis.value, 0) for axis in run])
+            variables = ", ".join([p.names.define(axis.var, axis.var.name) for axis in run])
+            text = f'{indent}{variables} = T.axis.remap("{letters}", [{values}])'
+        _head(p, text, indent, first.trivia, begun)
+        at = end
+
+
+def _head(p: Printer, text: str, indent: str, trivia: Trivia | None, begun: int) -> None:
+    """A line of the head of a block, which began at the line `begun`, with its comments."""
+    out = p.out
+    if trivia is not None:
+        comments(out, trivia.before, indent, blank=len(out) > begun, keep_last=True)
+    out.append(text)
+    if trivia is not None and trivia.beside:
+        beside(p, len(out) - 1, trivia.beside, indent)
+
+
+def _init(
+    p: Printer, init: tuple[Stmt, ...], stmts: tuple[Stmt, ...], indent: str, trivia: Trivia | None, begun: int
+) -> tuple[Stmt, ...]:
     """Print the init, after those definitions at the head of the body that it uses; returns the rest of the body."""
     after = 0
     if stmts and type(stmts[0]) in _DEFINITIONS:
@@ -498,7 +530,7 @@ def _init(p: Printer, init: tuple[Stmt, ...], stmts: tuple[Stmt, ...], indent: s
                 after = at + 1
     if after:
         body(p, stmts[:after], indent)
-    p.out.append(f"{indent}with T.init():")
+    _head(p, f"{indent}with T.init():", indent, trivia, begun)
     scope(p, init, indent + TAB)
     return stmts[after:]
 

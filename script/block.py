@@ -28,7 +28,8 @@ from tirscript.ir.index_map import IndexMap
 from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
 from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Bind, Block, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.span import Trivia
+from tirscript.ir.stmt import AXIS_KINDS, HEAD_PARTS, AllocBuffer, Axis, Bind, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
 from tirscript.ir.words import counted, words
 
@@ -36,6 +37,7 @@ from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
 from .namespace import BufferType, Form, TypeName
 from .plain import plain_string, refuse_depth
+from .trivia import joined
 
 # what an attribute may be, besides what holds such things
 _ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
@@ -54,6 +56,17 @@ class BlockFrame:
         self.writes: tuple[BufferRegion, ...] | None = None
         self.annotations: dict[str, Any] = {}
         self.init: tuple[Stmt, ...] | None = None
+        self.heads: dict[str, Trivia] = {}
+        # what the statement that is read says of the block: the number of an axis, or one of HEAD_PARTS
+        self.part: int | str | None = None
+
+    def comment(self, found: Trivia) -> None:
+        """Keep the comments of the statement that was read last at what it said."""
+        part, self.part = self.part, None
+        if type(part) is int:
+            self.axes[part] = self.axes[part].replace(trivia=found)
+        elif type(part) is str:
+            self.heads[part] = joined(self.heads.get(part), found)
 
 
 class BlockLowering(BufferLowering):
@@ -62,7 +75,6 @@ class BlockLowering(BufferLowering):
     out: list[Stmt]
     block: BlockFrame | None = None
     lead: list[str]
-    ahead: list[str] | None
     loops = 0
     returns: DType | None = None
     result_is_told = False  # whether the annotation of the result is wrong, which says nothing of `return`
@@ -100,6 +112,7 @@ class BlockLowering(BufferLowering):
                 frame.reads,
                 frame.writes,
                 Attrs(frame.annotations) if frame.annotations else NO_ATTRS,
+                tuple((part, frame.heads[part]) for part in HEAD_PARTS if part in frame.heads),
                 span=self.span(node),
             )
         )
@@ -146,10 +159,8 @@ class BlockLowering(BufferLowering):
         frame = self.frame("`T.init`", node)
         if frame.init is not None:
             raise self.fail("T202", "this block has two inits", node)
-        if self.ahead:  # an init is no statement: its comments stand above the first one in it
-            self.lead = self.ahead.copy()
-            self.ahead.clear()
         frame.init = self.nested(inner)
+        frame.part = "init"
 
     def define_axes(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> bool:
         """`vi, vj = T.axis.remap(...)`: whether the statement was that."""
@@ -170,6 +181,7 @@ class BlockLowering(BufferLowering):
                 starred = name
             names.append(name)
         frame = self.frame(f"`T.{function.name}`", node)
+        frame.part = len(frame.axes)
         if kind == "remap":
             self._remap(names, value, frame, node, starred)
         else:
@@ -306,6 +318,7 @@ class BlockLowering(BufferLowering):
         test = self.condition(call.args[0])
         predicate = test if isinstance(test, Expr) else const(bool(test))
         frame.predicate = predicate if frame.predicate is None else OPS["logical_and"](frame.predicate, predicate)
+        frame.part = "where"
 
     def _access(self, call: ast.Call, node: ast.stmt) -> None:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else "reads"
@@ -316,6 +329,7 @@ class BlockLowering(BufferLowering):
         if getattr(frame, name) is not None:
             raise self.fail("T202", f"this block has two `T.{name}`", node)
         setattr(frame, name, tuple(regions))
+        frame.part = name
 
     def regions(self, node: ast.expr) -> Iterator[BufferRegion]:
         """The regions of an argument: one, a list of them, or `*` and what holds them while parsing."""
@@ -361,6 +375,7 @@ class BlockLowering(BufferLowering):
             if self.theirs and isinstance(before, dict) and isinstance(value, dict):
                 value = Attrs({**before, **value})  # TVM joins what two calls say of one key
             frame.annotations[key] = value
+        frame.part = "block_attr"
 
     def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from msgspec.structs import force_setattr
 
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 
 from .assign import AssignLowering
@@ -28,7 +29,6 @@ class BodyLowering(AssignLowering):
     end = 0  # the last line that may belong to the statement being lowered, comments behind it included
     lead: list[str]  # comments that stand above the first statement of the next body
     orphans: list[str]  # comments of a body without statements, for what encloses it
-    ahead: list[str] | None = None  # comments above the statement that is read, until a body of it takes them
     taken = 0  # the last line whose comments stand in a body already
     begun: ast.stmt | None = None  # the statement that was begun last
     reads_on = 10 * MAX_MISTAKES  # of so many more statements that were left the rest is looked at
@@ -50,7 +50,6 @@ class BodyLowering(AssignLowering):
         """Lower statements into the current body, with the comments between them."""
         comments = self.comments
         if comments is None:
-            self.ahead = None
             for stmt in stmts:
                 self.statement(stmt)
             return
@@ -67,16 +66,18 @@ class BodyLowering(AssignLowering):
             if place + 1 < len(stmts) and stmts[place + 1].lineno == stmt.end_lineno:
                 beside = ""  # of the last statement of the line
             lines = [*pending, *before, *above]
-            ahead = self.ahead = [*lines, *filter(None, (beside,))]
             self.statement(stmt)
             last = max(stmt.end_lineno or first, self.taken)
-            if not ahead:
-                lines, beside = [], ""
             lines += self.orphans
             self.orphans = []
             if len(self.out) > at:
                 if lines or beside:
                     self.attach(at, trivia(lines, beside))
+                pending = []
+            elif self.block is not None and self.block.part is not None:
+                if lines or beside:
+                    self.block.comment(Trivia(tuple(lines), beside))
+                self.block.part = None
                 pending = []
             else:
                 pending = [*lines, *([beside] if beside else [])]
@@ -100,12 +101,16 @@ class BodyLowering(AssignLowering):
                 line += 1
         return line
 
-    def behind_else(self, node: ast.If) -> list[str]:
-        """The comment on the line of an `else:`, which stands above the first statement of the branch."""
+    def open_else(self, node: ast.If, opener: int) -> int:
+        """The last line of what opens the branch for `else:`, whose first line stands behind the line `opener`: the
+        comments above and beside it stand above the first statement of the branch."""
+        self.lead = []
         line = self.else_line(node)
         if self.comments is None or not node.orelse or node.orelse[0].lineno <= line:
-            return []
-        return [self.comments.beside[line]] if line in self.comments.beside else []
+            return opener
+        beside = self.comments.beside.get(line)
+        self.lead = [*self.comments.lines(opener + 1, line - 1), *([beside] if beside else [])]
+        return line
 
     def attach(self, at: int, found: Any) -> None:
         """Give trivia to the statement at a place of the current body, beside what it has."""

@@ -380,8 +380,8 @@ class GraphStmtLowering(GraphFormLowering):
         if not isinstance(test, (GraphExpr, Expr)):
             branch = node.body if self.decisive(test, node.test) else node.orelse
             if branch:
-                self.lead = [] if test else self.behind_else(node)
-                self.statements(branch, header_end(node) if test else (node.body[-1].end_lineno or 0), 0)
+                opener = header_end(node) if test else self.open_else(node, node.body[-1].end_lineno or 0)
+                self.statements(branch, opener, 0)
             return
         if self.flow is not None:
             raise self.fail("T022", "a branch does not stand in a dataflow", node, hint="put it behind the dataflow")
@@ -398,8 +398,7 @@ class GraphStmtLowering(GraphFormLowering):
         last = self.end
         end = self.else_line(node) - 1
         then, first = self.one_branch(node.body, header_end(node), end)
-        opener = max(node.body[-1].end_lineno or 0, self.taken)
-        self.lead = self.behind_else(node)
+        opener = self.open_else(node, max(node.body[-1].end_lineno or 0, self.taken))
         other, second = self.one_branch(node.orelse, opener, last, node.orelse[0].col_offset == node.col_offset)
         name = self.name_of_branches(node)
         if first.value is None or second.value is None:

@@ -49,9 +49,8 @@ class StmtLowering(LoopLowering):
         test = self.condition(node.test)
         if not isinstance(test, Expr):
             branch = node.body if test else node.orelse
-            opener = header_end(node) if test else (node.body[-1].end_lineno or 0)
             if branch:
-                self.lead = [] if test else self.behind_else(node)
+                opener = header_end(node) if test else self.open_else(node, node.body[-1].end_lineno or 0)
                 self.statements(branch, opener, 0)
             return
         for name in hoisted:
@@ -60,8 +59,7 @@ class StmtLowering(LoopLowering):
         last = self.end
         end = self.else_line(node) - 1 if node.orelse else last
         then = self.body(node.body, header_end(node), end)
-        opener = max(node.body[-1].end_lineno or 0, self.taken)
-        self.lead = self.behind_else(node)
+        opener = self.open_else(node, max(node.body[-1].end_lineno or 0, self.taken))
         elif_ = bool(node.orelse) and node.orelse[0].col_offset == node.col_offset
         left, self.orphans = self.orphans, []  # a branch without statements leaves its comments to the whole
         orelse = self.body(node.orelse, opener, last, elif_) if node.orelse else ()

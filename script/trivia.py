@@ -153,6 +153,14 @@ def trivia(before: list[str], beside: str = "", after: list[str] | None = None) 
     return Trivia(tuple(before), beside, tuple(after or ()))
 
 
+def joined(first: Trivia | None, second: Trivia) -> Trivia:
+    """The trivia of two statements that are one in the program."""
+    if first is None:
+        return second
+    above = (first.beside,) if first.beside and second.beside else ()
+    return Trivia((*first.before, *above, *second.before), second.beside or first.beside)
+
+
 def first_line(stmt: ast.stmt) -> int:
     """The line at which a statement begins, its decorators included."""
     decorators = getattr(stmt, "decorator_list", None)

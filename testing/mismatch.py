@@ -10,6 +10,7 @@ from typing import Any
 from tirscript.ir import Difference, GraphFunc, Module, Node, PrimFunc, Span, Stmt, differences
 from tirscript.ir.diagnostic import DiagnosticError, snippet
 from tirscript.ir.node import Binder, recursion_room, shape_of
+from tirscript.ir.stmt import Axis, Block
 from tirscript.printer.diff import diff
 from tirscript.printer.func import docstring_lines
 
@@ -181,7 +182,7 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
         if isinstance(value, (tuple, list)):
             for at, item in enumerate(value):
                 visit(item, f"{path}[{at}]")
-        elif isinstance(value, (Stmt, PrimFunc, GraphFunc, Module)):
+        elif isinstance(value, (Stmt, Axis, PrimFunc, GraphFunc, Module)):
             trivia = value.trivia
             said.extend(trivia.before if trivia is not None else ())
             said.append(trivia.beside if trivia is not None else "")
@@ -195,6 +196,9 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
             for (name, _), item in sorted(fields, key=lambda field: field[0][0] == "body"):
                 if isinstance(item, tuple):
                     visit(item, f"{path}.{name}" if path else name)
+                if isinstance(value, Block) and name == "axes":
+                    for _, remark in value.heads:
+                        said.extend((*remark.before, remark.beside))
             said.extend(trivia.after if trivia is not None else ())
 
     visit(root, "")

@@ -80,7 +80,8 @@ def test_comments_stand_at_their_statements() -> None:
     assert inner.trivia.before == ("# before elif",) and inner.trivia.beside == "# beside elif"
     assert inner.orelse[0].trivia.before == ("# beside else", "# in else")
     assert block.trivia.before == ("",)
-    assert block.body[0].trivia.before == ("# axes", "# store") and block.body[0].trivia.beside == "# inside"
+    assert block.axes[0].trivia.before == ("# axes",)
+    assert block.body[0].trivia.before == ("# store",) and block.body[0].trivia.beside == "# inside"
     assert call.trivia.before == () and call.trivia.after == ("# end of the function",)
 
 
@@ -526,7 +527,7 @@ def test_comments_of_a_branch_that_makes_no_statement_do_not_go_into_the_other()
     assert "    # above\n    # as it is\n    if c:\n        y = x\n    else:\n        # another\n" in body
 
 
-def test_comments_above_an_init_stand_above_its_first_statement() -> None:
+def test_comments_above_an_init_stay_above_it() -> None:
     """They do not change places with those of the init itself, nor come behind it."""
     text = """
 @T.prim_func
@@ -544,7 +545,7 @@ def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
 """
     printed = parse(text).script()
     assert re.findall(r"# (\d)", printed) == list("1234567")
-    assert printed.index("T.init") < printed.index("# 1") < printed.index("= 0.0") < printed.index("# 6")
+    assert printed.index("# 2") < printed.index("T.init") < printed.index("# 3") < printed.index("= 0.0")
     assert parse(printed).script() == printed
 
 

@@ -8,8 +8,8 @@ def pad(A: T.Buffer((14,), "int32"), B: T.Buffer((4, 4), "int32")):
     for io, ii in T.grid(4, 4):
         with T.block("pad"):
             vo, vi = T.axis.remap("SS", [io, ii])
-            T.block_attr({"preproc": "pad"})
             # a hint to layout passes; the program means the same without it
+            T.block_attr({"preproc": "pad"})
             B[vo, vi] = A[vo * 4 + vi] if vo * 4 + vi < 14 else 0
 
 

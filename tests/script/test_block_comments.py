@@ -1,0 +1,104 @@
+"""Comments at the lines of a block's head, and at `else`: they stay where they were written."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from helpers.script import HEADER
+
+from tirscript.ir import Block, structural_equal, walk
+from tirscript.ir.digest import structural_digest
+from tirscript.passes import get_pass
+from tirscript.script import parse
+from tirscript.testing import assert_round_trip
+
+HEAD = HEADER + textwrap.dedent(
+    """
+
+        @T.prim_func
+        def f(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+            for i, k in T.grid(4, 4):
+                with T.block("b"):  # the block
+                    # row
+                    vi = T.axis.spatial(4, i)  # beside the row
+
+                    # column
+                    vk = T.axis.reduce(4, k)
+                    # few rows
+                    T.where(i < 3)  # beside where
+                    T.reads(A[vi, vk])  # beside reads
+
+                    T.writes(B[vi])
+                    # attributes
+                    T.block_attr({"a": 1})
+                    # begin
+                    with T.init():  # beside init
+                        # nothing yet
+                        B[vi] = 0.0
+                    # sum
+                    B[vi] = B[vi] + A[vi, vk]
+        """
+).lstrip("\n")
+
+
+def test_comments_of_a_head_stay() -> None:
+    func = parse(HEAD)
+    assert func.script(header=False) == HEAD.removeprefix(HEADER)
+    assert_round_trip(func)
+
+
+def test_axes_between_which_nothing_stands_are_one_line() -> None:
+    text = re.sub(r"\n *# column\n", "", HEAD)
+    lines = parse(text).script().split("\n")
+    assert '            vi, vk = T.axis.remap("SR", [i, k])  # beside the row' in lines
+
+
+def test_comments_of_a_head_mean_nothing() -> None:
+    bare = "\n".join(line.partition("  #")[0] for line in HEAD.split("\n") if not line.strip().startswith("#"))
+    one, other = parse(HEAD), parse(bare)
+    assert structural_equal(one, other)
+    assert structural_digest(one) == structural_digest(other)
+
+
+def test_what_two_lines_say_of_one_part_has_the_comments_of_both() -> None:
+    text = HEAD.replace(
+        'T.block_attr({"a": 1})', 'T.block_attr({"a": 1})  # one\n            T.block_attr("b", 2)  # two'
+    )
+    lines = [line.strip() for line in parse(text).script().split("\n")]
+    at = lines.index('T.block_attr({"a": 1, "b": 2})  # two')
+    assert lines[at - 2 : at] == ["# attributes", "# one"]
+
+
+def test_comments_of_lines_that_a_pass_takes_away_stay() -> None:
+    made = get_pass("lower_init_block")(parse(HEAD))
+    block = next(node for node in walk(made) if type(node) is Block)
+    assert block.init is None
+    text = made.script()
+    assert (
+        text.index("# attributes") < text.index("# begin") < text.index("# beside init") < text.index("# nothing yet")
+    )
+    assert parse(text).script() == text
+    loops = get_pass("lower_blocks")(made).script()
+    words = ["the block", "row", "column", "few rows", "beside where", "beside reads", "attributes", "begin", "sum"]
+    places = [loops.index(f"# {word}\n") for word in words]
+    assert places == sorted(places)
+
+
+def test_comments_above_and_beside_else_keep_their_order() -> None:
+    text = HEADER + textwrap.dedent(
+        """
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32"), n: T.int32):
+            if n > 1:
+                A[0] = 1.0
+            # above
+            else:  # beside
+                # inside
+                A[1] = 1.0
+        """
+    ).lstrip("\n")
+    lines = [line.strip() for line in parse(text).script().split("\n")]
+    at = lines.index("else:")
+    assert lines[at + 1 : at + 4] == ["# above", "# beside", "# inside"]
