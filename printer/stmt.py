@@ -90,6 +90,11 @@ def _with_trivia(p: Printer, stmt: Stmt, trivia: Trivia, indent: str, first: boo
         comments(out, trivia.after, indent, blank=True, keep_last=False)
 
 
+def _said(trivia: Trivia | None) -> bool:
+    """Whether anything is printed of the trivia of the only statement of a body: blank lines are not."""
+    return trivia is not None and any(map(str.strip, (*trivia.before, trivia.beside, *trivia.after)))
+
+
 def beside(p: Printer, start: int, text: str, indent: str, above: int | None = None) -> None:
     """The comment behind the line that was put at `start`; above `above` (that line) where both are too long."""
     out = p.out
@@ -149,7 +154,7 @@ def for_loop(p: Printer, node: For, indent: str) -> None:
         nest = [node]
         while len(inner) == 1:
             below = inner[0]
-            if type(below) is not For or below.trivia is not None or not _plain_loop(below):
+            if type(below) is not For or _said(below.trivia) or not _plain_loop(below):
                 break
             if below.var.dtype is not node.var.dtype or not _independent(below.stop, nest):
                 break

@@ -527,6 +527,19 @@ def test_comments_of_a_branch_that_makes_no_statement_do_not_go_into_the_other()
     assert "    # above\n    # as it is\n    if c:\n        y = x\n    else:\n        # another\n" in body
 
 
+def test_a_blank_line_that_is_not_printed_keeps_no_loops_apart() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4, 4), "float32")):
+    for i in range(4):
+
+        for j in range(4):
+            A[i, j] = 0.0
+"""
+    printed = assert_round_trip(parse(text)).script()
+    assert "for i, j in T.grid(4, 4):" in printed
+
+
 def test_comments_above_an_init_stay_above_it() -> None:
     """They do not change places with those of the init itself, nor come behind it."""
     text = """
