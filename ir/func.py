@@ -8,7 +8,7 @@ from .buffer import Buffer
 from .dtype import DType
 from .expr import Const, Var
 from .node import NO_ATTRS, Attrs, Node
-from .span import Trivia
+from .span import Heads, Trivia
 from .stmt import MatchBuffer, Stmt
 from .words import call_it, refuse_call
 
@@ -20,6 +20,7 @@ class PrimFunc(Node, frozen=True, eq=False):
     the head of the body. A variable in a parameter's shape that is no parameter is a symbolic dimension, bound at the
     call.
     `returns` is the dtype of the returned scalar. `private` functions are seen only inside their module.
+    `heads` holds the trivia at "func_attr".
     `s_tir` is TVM's: False for a function of its tile dialect. It means nothing here, but TVM's text needs it back.
     """
 
@@ -36,6 +37,7 @@ class PrimFunc(Node, frozen=True, eq=False):
     s_tir: bool = True
     docstring: str | None = None
     trivia: Trivia | None = None
+    heads: Heads = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: a program is built, or interpreted. Raises TypeError, which says so."""

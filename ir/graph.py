@@ -12,7 +12,7 @@ from .constant import ConstantTensor
 from .dtype import DType
 from .expr import Expr, Var
 from .node import NO_ATTRS, Attrs, Binder, Node
-from .span import Trivia
+from .span import Heads, Trivia
 from .stmt import Stmt
 from .words import call_it, refuse_call
 
@@ -248,10 +248,14 @@ class MatchCast(Stmt, frozen=True, eq=False):
 
 
 class Dataflow(Stmt, frozen=True, eq=False):
-    """`with G.dataflow(): ...; G.output(...)`: pure bindings; only `outputs` are in scope after it."""
+    """`with G.dataflow(): ...; G.output(...)`: pure bindings; only `outputs` are in scope after it.
+
+    `heads` holds the trivia at "output".
+    """
 
     body: tuple[Stmt, ...]
     outputs: tuple[GraphVar, ...]
+    heads: Heads = ()
 
 
 class GraphIf(Stmt, frozen=True, eq=False):
@@ -279,8 +283,9 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
 
     A plain variable in a parameter's type that no parameter holds as a value is a symbolic dimension, bound at the
     call. `result` is the type of `value`; `pure` says that a call does nothing but give its value. The name of a local
-    function is that of its variable; its own is empty. `told_result` is TVM's: the type that its text says though the
-    value is of another one, which it never compares. It means nothing here, but TVM's text needs it back.
+    function is that of its variable; its own is empty. `heads` holds the trivia at "func_attr" and "return".
+    `told_result` is TVM's: the type that its text says though the value is of another one, which it never compares. It
+    means nothing here, but TVM's text needs it back.
     """
 
     defines: ClassVar[tuple[str, ...]] = ("params",)
@@ -298,6 +303,7 @@ class GraphFunc(GraphExpr, frozen=True, eq=False):
     docstring: str | None = None
     trivia: Trivia | None = None
     told_result: GraphType | None = None
+    heads: Heads = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: a program is built, or interpreted. Raises TypeError, which says so."""

@@ -180,7 +180,7 @@ class Binder(Node, frozen=True, eq=False):
 
 
 # fields that never take part in comparison; so are those a class names in `not_compared`
-_NOT_COMPARED = frozenset(("span", "trivia", "docstring"))
+_NOT_COMPARED = frozenset(("span", "trivia", "heads", "docstring"))
 
 
 class Shape(Struct, frozen=True, eq=False):

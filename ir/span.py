@@ -90,3 +90,12 @@ class Trivia(Struct, frozen=True, eq=False):
     before: tuple[str, ...] = ()
     beside: str = ""
     after: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of them, from above to below."""
+        return (*self.before, *filter(None, (self.beside,)), *self.after)
+
+
+# the trivia at lines that are no statements, by what they say: `T.where` of a block, `return` of a graph function
+Heads = tuple[tuple[str, Trivia], ...]

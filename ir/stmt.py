@@ -9,7 +9,7 @@ from .constant import ConstantTensor
 from .dtype import INT32, INT64, dtype
 from .expr import BufferRegion, Const, Expr, Var
 from .node import NO_ATTRS, Attrs, Node
-from .span import Trivia
+from .span import Heads, Trivia
 
 UINT64 = dtype("uint64")
 # kinds of loop, by the name that T has for them
@@ -251,18 +251,13 @@ class LaunchThread(Stmt, frozen=True, eq=False):
     body: tuple[Stmt, ...]
 
 
-# the lines of a block's head behind its axes, in their order
-HEAD_PARTS = ("where", "reads", "writes", "block_attr", "init")
-
-
 class Block(Stmt, frozen=True, eq=False):
     """`with T.block(name):`, the unit that schedules move.
 
     `predicate` (`T.where`) of None is true; `reads` or `writes` of None is "as inferred from the body";
-    `init` of None is no init. `heads` holds the comments and blank lines at the lines of its head, by HEAD_PARTS.
+    `init` of None is no init. `heads` holds the trivia at the lines of its head: "where", "reads", "writes",
+    "block_attr", "init".
     """
-
-    not_compared: ClassVar[tuple[str, ...]] = ("heads",)
 
     name: str
     axes: tuple[Axis, ...]
@@ -272,4 +267,4 @@ class Block(Stmt, frozen=True, eq=False):
     reads: tuple[BufferRegion, ...] | None = None
     writes: tuple[BufferRegion, ...] | None = None
     annotations: Attrs = NO_ATTRS
-    heads: tuple[tuple[str, Trivia], ...] = ()
+    heads: Heads = ()

@@ -89,7 +89,7 @@ def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     before = [*trivia.before, *filter(None, (trivia.beside,))]
     if type(gone) is Block:
         for found in (*(axis.trivia for axis in gone.axes), *(found for _, found in gone.heads)):
-            before += (*found.before, *filter(None, (found.beside,))) if found is not None else ()
+            before += found.lines if found is not None else ()
     if not body or not (before or trivia.after):
         return body
     out = list(body)

@@ -25,7 +25,7 @@ from .launch import env_threads
 from .layout import fit, text_width
 from .literals import dtype_annotation, quote
 from .names import Names, spelled
-from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments, value
+from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments, head, value
 
 
 def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> None:
@@ -152,7 +152,8 @@ def _function(p: Printer, func: PrimFunc, indent: str) -> None:
     inner = indent + TAB
     headed = docstring(out, func.docstring, inner)
     if func.attrs:
-        out.append(f"{inner}T.func_attr({value(p, func.attrs)})")
+        text = f"{inner}T.func_attr({value(p, func.attrs)})"
+        head(p, text, inner, dict(func.heads).get("func_attr"), len(out) - headed)
         headed = True
     headed = env_threads(p, func, inner) or headed
     if not func.check_well_formed:

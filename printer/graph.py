@@ -42,7 +42,7 @@ from .graph_values import is_placed_by_tvm, prim_text, type_text
 from .layout import fit
 from .literals import dtype_annotation
 from .names import Names
-from .stmt import TAB, beside, comment_line, comments, value
+from .stmt import TAB, beside, comment_line, comments, head, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +83,15 @@ def body(p: Printer, stmts: tuple[Stmt, ...], indent: str, headed: bool = False,
                 out.append("")
             comments(out, trivia.after, indent, blank=True, keep_last=False)
         first, behind = False, local
+
+
+def _last_line(
+    p: Printer, text: str, indent: str, trivia: Trivia | None, stmts: tuple[Stmt, ...], headed: bool = False
+) -> None:
+    """The line that says what a body gives, apart from a local function above it."""
+    if stmts and is_local_function(stmts[-1]) and not _opens_blank(trivia):
+        p.out.append("")
+    head(p, text, indent, trivia, len(p.out) - (headed or bool(stmts)))
 
 
 def _opens_blank(trivia: Trivia | None) -> bool:
@@ -172,7 +181,8 @@ def dataflow(p: Printer, node: Dataflow, indent: str) -> None:
         body(p, node.body, indent + TAB, nested=True)
     outputs = [top(p, var) for var in node.outputs]
     if outputs:
-        p.out.append(f"{indent}{TAB}{letter}.output({', '.join(outputs)})")
+        text = f"{indent}{TAB}{letter}.output({', '.join(outputs)})"
+        _last_line(p, text, indent + TAB, dict(node.heads).get("output"), node.body)
     names.release(mark)
     for name in outputs:
         if name not in names.taken:
@@ -289,9 +299,11 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
     comment_beside(p, func, start, lines, indent)
     inner = indent + TAB
     headed = docstring(out, func.docstring, inner)
+    heads = dict(func.heads)
     if func.attrs:
         p.graph_indent = inner
-        out.append(f"{inner}{letter}.func_attr({value(p, func.attrs)})")
+        text = f"{inner}{letter}.func_attr({value(p, func.attrs)})"
+        head(p, text, inner, heads.get("func_attr"), len(out) - headed)
         headed = True
     for var in _declared_symbols(func, p.names.known):
         out.append(f"{inner}{p.names.define(var, var.name)} = {dtype_annotation(var.dtype)}()")
@@ -304,9 +316,7 @@ def definition(p: Printer, func: GraphFunc, name: str, options: dict[str, Any], 
         body(p, func.body, inner, headed)
     p.graph_indent = inner
     text = top(p, func.value)
-    if func.body and is_local_function(func.body[-1]):
-        out.append("")
-    out.append(f"{inner}return {text}")
+    _last_line(p, f"{inner}return {text}", inner, heads.get("return"), func.body, headed)
 
 
 def _parameter(p: Printer, param: GraphVar, own: set[int]) -> str:

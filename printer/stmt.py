@@ -468,20 +468,20 @@ def block(p: Printer, node: Block, indent: str) -> None:
     if node.axes:
         _axes(p, node.axes, inner)
     if node.predicate is not None:
-        _head(p, f"{inner}T.where({condition(p, node.predicate)})", inner, heads.pop("where", None), begun)
+        head(p, f"{inner}T.where({condition(p, node.predicate)})", inner, heads.pop("where", None), begun)
     if node.reads is not None:
         text = ", ".join([region(p, one) for one in node.reads])
-        _head(p, f"{inner}T.reads({text})", inner, heads.pop("reads", None), begun)
+        head(p, f"{inner}T.reads({text})", inner, heads.pop("reads", None), begun)
     if node.writes is not None:
         text = ", ".join([region(p, one) for one in node.writes])
-        _head(p, f"{inner}T.writes({text})", inner, heads.pop("writes", None), begun)
+        head(p, f"{inner}T.writes({text})", inner, heads.pop("writes", None), begun)
     if node.annotations:
         text = value(p, node.annotations)
-        _head(p, f"{inner}{words['block_attr']}({text})", inner, heads.pop("block_attr", None), begun)
+        head(p, f"{inner}{words['block_attr']}({text})", inner, heads.pop("block_attr", None), begun)
     stmts = node.body
     init = heads.pop("init", None) if node.init is not None else None
     for left in heads.values():  # of lines that a pass took away
-        comments(out, (*left.before, left.beside), inner, blank=len(out) > begun, keep_last=False)
+        comments(out, left.lines, inner, blank=len(out) > begun, keep_last=False)
     if node.init is not None:
         stmts = _init(p, node.init, stmts, inner, init, begun)
     if stmts or len(out) == begun:
@@ -506,18 +506,20 @@ def _axes(p: Printer, axes: tuple[Axis, ...], indent: str) -> None:
             values = ", ".join([binder(p, axis.value, 0) for axis in run])
             variables = ", ".join([p.names.define(axis.var, axis.var.name) for axis in run])
             text = f'{indent}{variables} = T.axis.remap("{letters}", [{values}])'
-        _head(p, text, indent, first.trivia, begun)
+        head(p, text, indent, first.trivia, begun)
         at = end
 
 
-def _head(p: Printer, text: str, indent: str, trivia: Trivia | None, begun: int) -> None:
-    """A line of the head of a block, which began at the line `begun`, with its comments."""
+def head(p: Printer, text: str, indent: str, trivia: Trivia | None, begun: int) -> None:
+    """A line that is no statement, in a body that began at the line `begun`, with its comments."""
     out = p.out
     if trivia is not None:
         comments(out, trivia.before, indent, blank=len(out) > begun, keep_last=True)
     out.append(text)
-    if trivia is not None and trivia.beside:
-        beside(p, len(out) - 1, trivia.beside, indent)
+    if trivia is not None:
+        if trivia.beside:
+            beside(p, len(out) - 1, trivia.beside, indent)
+        comments(out, trivia.after, indent, blank=True, keep_last=False)
 
 
 def _init(
@@ -535,7 +537,7 @@ def _init(
                 after = at + 1
     if after:
         body(p, stmts[:after], indent)
-    _head(p, f"{indent}with T.init():", indent, trivia, begun)
+    head(p, f"{indent}with T.init():", indent, trivia, begun)
     scope(p, init, indent + TAB)
     return stmts[after:]
 

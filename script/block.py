@@ -29,7 +29,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs
 from tirscript.ir.op import OPS, unify
 from tirscript.ir.rewrite import walk
 from tirscript.ir.span import Trivia
-from tirscript.ir.stmt import AXIS_KINDS, HEAD_PARTS, AllocBuffer, Axis, Bind, Block, DeclBuffer, MatchBuffer, Stmt
+from tirscript.ir.stmt import AXIS_KINDS, AllocBuffer, Axis, Bind, Block, DeclBuffer, MatchBuffer, Stmt
 from tirscript.ir.target import Target
 from tirscript.ir.words import counted, words
 
@@ -37,7 +37,6 @@ from .buffers import BUFFER_ARGUMENTS, BufferLowering
 from .meet import together
 from .namespace import BufferType, Form, TypeName
 from .plain import plain_string, refuse_depth
-from .trivia import joined
 
 # what an attribute may be, besides what holds such things
 _ATTRIBUTES = (str, int, float, bool, Expr, Buffer, DType, IndexMap, CommReducer, Target)
@@ -57,16 +56,7 @@ class BlockFrame:
         self.annotations: dict[str, Any] = {}
         self.init: tuple[Stmt, ...] | None = None
         self.heads: dict[str, Trivia] = {}
-        # what the statement that is read says of the block: the number of an axis, or one of HEAD_PARTS
-        self.part: int | str | None = None
-
-    def comment(self, found: Trivia) -> None:
-        """Keep the comments of the statement that was read last at what it said."""
-        part, self.part = self.part, None
-        if type(part) is int:
-            self.axes[part] = self.axes[part].replace(trivia=found)
-        elif type(part) is str:
-            self.heads[part] = joined(self.heads.get(part), found)
+        self.at_axes: dict[int, Trivia] = {}
 
 
 class BlockLowering(BufferLowering):
@@ -75,6 +65,9 @@ class BlockLowering(BufferLowering):
     out: list[Stmt]
     block: BlockFrame | None = None
     lead: list[str]
+    # where the comments of the statement that was read are kept, if it is none in the program
+    part: tuple[dict[Any, Trivia], Any] | None = None
+    heads: dict[str, Trivia]
     loops = 0
     returns: DType | None = None
     result_is_told = False  # whether the annotation of the result is wrong, which says nothing of `return`
@@ -105,14 +98,19 @@ class BlockLowering(BufferLowering):
         self.emit(
             Block(
                 plain_string(args[0]) if args else "",
-                tuple(frame.axes),
+                tuple(
+                    [
+                        axis.replace(trivia=frame.at_axes[at]) if at in frame.at_axes else axis
+                        for at, axis in enumerate(frame.axes)
+                    ]
+                ),
                 body,
                 frame.init,
                 frame.predicate,
                 frame.reads,
                 frame.writes,
                 Attrs(frame.annotations) if frame.annotations else NO_ATTRS,
-                tuple((part, frame.heads[part]) for part in HEAD_PARTS if part in frame.heads),
+                tuple(frame.heads.items()),
                 span=self.span(node),
             )
         )
@@ -160,7 +158,7 @@ class BlockLowering(BufferLowering):
         if frame.init is not None:
             raise self.fail("T202", "this block has two inits", node)
         frame.init = self.nested(inner)
-        frame.part = "init"
+        self.part = frame.heads, "init"
 
     def define_axes(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> bool:
         """`vi, vj = T.axis.remap(...)`: whether the statement was that."""
@@ -181,7 +179,7 @@ class BlockLowering(BufferLowering):
                 starred = name
             names.append(name)
         frame = self.frame(f"`T.{function.name}`", node)
-        frame.part = len(frame.axes)
+        self.part = frame.at_axes, len(frame.axes)
         if kind == "remap":
             self._remap(names, value, frame, node, starred)
         else:
@@ -318,7 +316,7 @@ class BlockLowering(BufferLowering):
         test = self.condition(call.args[0])
         predicate = test if isinstance(test, Expr) else const(bool(test))
         frame.predicate = predicate if frame.predicate is None else OPS["logical_and"](frame.predicate, predicate)
-        frame.part = "where"
+        self.part = frame.heads, "where"
 
     def _access(self, call: ast.Call, node: ast.stmt) -> None:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else "reads"
@@ -329,7 +327,7 @@ class BlockLowering(BufferLowering):
         if getattr(frame, name) is not None:
             raise self.fail("T202", f"this block has two `T.{name}`", node)
         setattr(frame, name, tuple(regions))
-        frame.part = name
+        self.part = frame.heads, name
 
     def regions(self, node: ast.expr) -> Iterator[BufferRegion]:
         """The regions of an argument: one, a list of them, or `*` and what holds them while parsing."""
@@ -375,12 +373,13 @@ class BlockLowering(BufferLowering):
             if self.theirs and isinstance(before, dict) and isinstance(value, dict):
                 value = Attrs({**before, **value})  # TVM joins what two calls say of one key
             frame.annotations[key] = value
-        frame.part = "block_attr"
+        self.part = frame.heads, "block_attr"
 
     def _func_attr(self, call: ast.Call, node: ast.stmt) -> None:
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`T.func_attr` takes a dict", call, hint='T.func_attr({"global_symbol": "main"})')
         self.attrs_found.update(self.function_attrs(call.args[0]))
+        self.part = self.heads, "func_attr"
 
     def function_attrs(self, node: ast.expr) -> Attrs:
         """A dict of attributes of the function."""

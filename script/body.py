@@ -18,7 +18,7 @@ from .python import TooLarge
 from .read_on import parents, values_beside
 from .refused import REFUSED
 from .scope import targets_of
-from .trivia import Comments, first_line, header_end, trivia
+from .trivia import Comments, first_line, header_end, joined, trivia
 
 
 class BodyLowering(AssignLowering):
@@ -56,9 +56,9 @@ class BodyLowering(AssignLowering):
         pending, self.lead = self.lead, []
         of_others, self.orphans = self.orphans, []  # of other bodies of the same statement
         last = opener
-        made = len(self.out)
+        made, part = len(self.out), None
         for place, stmt in enumerate(stmts):
-            at = len(self.out)
+            at, part = len(self.out), None
             first = first_line(stmt)
             self.end = first_line(stmts[place + 1]) - 1 if place + 1 < len(stmts) else end
             before = comments.lines(last + 1, first - 1)
@@ -74,20 +74,21 @@ class BodyLowering(AssignLowering):
                 if lines or beside:
                     self.attach(at, trivia(lines, beside))
                 pending = []
-            elif self.block is not None and self.block.part is not None:
-                if lines or beside:
-                    self.block.comment(Trivia(tuple(lines), beside))
-                self.block.part = None
+            elif (part := self.part) is not None:
+                self.keep_said(part, trivia(lines, beside))
                 pending = []
             else:
                 pending = [*lines, *([beside] if beside else [])]
+            self.part = None
         # an `elif` stands where its `if` does: what follows it at that level belongs to the body around both
         if end > last and not elif_:
             stop = comments.split_after(last + 1, end, stmts[0].col_offset)
             pending += comments.lines(last + 1, stop - 1)
             self.taken = max(self.taken, stop - 1)
         if any(pending):
-            if len(self.out) > made:
+            if part is not None:
+                self.keep_said(part, trivia([], "", pending))
+            elif len(self.out) > made:
                 self.attach(len(self.out) - 1, trivia([], "", pending))
             else:
                 self.orphans += filter(None, pending)
@@ -111,6 +112,12 @@ class BodyLowering(AssignLowering):
         beside = self.comments.beside.get(line)
         self.lead = [*self.comments.lines(opener + 1, line - 1), *([beside] if beside else [])]
         return line
+
+    def keep_said(self, part: tuple[dict[Any, Trivia], Any], found: Trivia | None) -> None:
+        """Keep comments of a statement that says something of what is around it, beside those that are there."""
+        if found is not None:
+            heads, key = part
+            heads[key] = joined(heads.get(key), found)
 
     def attach(self, at: int, found: Any) -> None:
         """Give trivia to the statement at a place of the current body, beside what it has."""

@@ -51,6 +51,7 @@ class FunctionLowering(MacroLowering):
         self.module = module
         self.out = []
         self.orphans = []
+        self.heads = {}
         self.lead = []
         self.opened = []
         self.early = False
@@ -279,6 +280,7 @@ class FunctionLowering(MacroLowering):
             bool(self.options.get("s_tir", not self.tiles)),
             docstring,
             self._header_trivia(first_line),
+            tuple(self.heads.items()),
             span=self.span(node),
         )
         if self.diagnostics:

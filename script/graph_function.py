@@ -213,6 +213,7 @@ class GraphLowering(GraphStmtLowering):
             docstring,
             self._header_trivia(first_line),
             told,
+            tuple(self.heads.items()),
             span=self.span(node),
         )
 

@@ -29,6 +29,7 @@ from tirscript.ir.graph import (
 from tirscript.ir.graph_ops import GRAPH_OPS, GraphOp
 from tirscript.ir.graph_types import join
 from tirscript.ir.rewrite import walk
+from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted
 
@@ -280,10 +281,12 @@ class GraphStmtLowering(GraphFormLowering):
         if len(call.args) != 1 or call.keywords:
             raise self.fail("T032", "`G.func_attr` takes one dict", call, hint='G.func_attr({"key": 1})')
         self.attrs_found.update(self.function_attrs(call.args[0]))
+        self.part = self.heads, "func_attr"
 
     def _output(self, call: ast.Call) -> None:
         if self.flow is None:
             raise self.fail("T022", "`G.output` stands in a dataflow", call, hint="with G.dataflow():")
+        self.part = self.flow_heads, "output"
         if call.keywords:
             raise self.fail("T032", "`G.output` takes names", call)
         for arg in call.args:
@@ -313,6 +316,7 @@ class GraphStmtLowering(GraphFormLowering):
                     raise self.fail("T011", what, arg, hint=f"make it an output too: `G.output(..., {scalar.name})`")
 
     flow_scope = 0
+    flow_heads: dict[str, Trivia]  # of the dataflow that is read
 
     def _with(self, node: ast.With) -> None:
         call = node.items[0].context_expr
@@ -326,6 +330,8 @@ class GraphStmtLowering(GraphFormLowering):
             raise self.fail("T022", "a dataflow does not stand in another one", call)
         outputs: dict[str, GraphVar] = {}
         self.flow, self.flow_scope, self.spoiled = outputs, len(self.scopes), set()
+        heads: dict[str, Trivia] = {}
+        self.flow_heads = heads
         branch, self.branch = self.branch, None
         end = self.end
         try:
@@ -338,7 +344,7 @@ class GraphStmtLowering(GraphFormLowering):
             self.define(name, Poison())
         self.hidden.update({name: node for name in _names_of(node.body) if name not in outputs})
         if body or outputs:
-            self.emit(Dataflow(body, tuple(outputs.values()), span=self.span(node)))
+            self.emit(Dataflow(body, tuple(outputs.values()), tuple(heads.items()), span=self.span(node)))
         if branch is not None and branch.last is node and outputs:
             branch.value = list(outputs.values())[-1]
 
@@ -469,6 +475,7 @@ class GraphStmtLowering(GraphFormLowering):
             hint = "assign the result in both branches and return it behind them"
             raise self.fail("T020", "`return` stands at the end of a graph function", node, hint=hint)
         self.ended = node
+        self.part = self.heads, "return"
         if node.value is None:
             self.result = TupleExpr(())
             return
@@ -505,6 +512,7 @@ class GraphStmtLowering(GraphFormLowering):
         state = self.flow, self.flow_scope, self.spoiled, self.branch
         if isinstance(node, ast.With):  # it may be a dataflow
             self.flow, self.flow_scope, self.spoiled, self.branch = {}, len(self.scopes), set(), None
+            self.flow_heads = {}
         try:
             self.body(node.body, header_end(node), self.end)
         finally:

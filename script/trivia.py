@@ -158,7 +158,8 @@ def joined(first: Trivia | None, second: Trivia) -> Trivia:
     if first is None:
         return second
     above = (first.beside,) if first.beside and second.beside else ()
-    return Trivia((*first.before, *above, *second.before), second.beside or first.beside)
+    before = (*first.before, *above, *second.before)
+    return Trivia(before, second.beside or first.beside, (*first.after, *second.after))
 
 
 def first_line(stmt: ast.stmt) -> int:

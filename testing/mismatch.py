@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 from tirscript.ir import Difference, GraphFunc, Module, Node, PrimFunc, Span, Stmt, differences
 from tirscript.ir.diagnostic import DiagnosticError, snippet
 from tirscript.ir.node import Binder, recursion_room, shape_of
-from tirscript.ir.stmt import Axis, Block
+from tirscript.ir.stmt import Axis
 from tirscript.printer.diff import diff
 from tirscript.printer.func import docstring_lines
 
@@ -178,6 +178,10 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
     found: list[tuple[str, Any, str]] = []
     said: list[str] = []
 
+    def heads(value: Any, wanted: Callable[[str], bool]) -> None:
+        for part, trivia in getattr(value, "heads", ()):
+            said.extend(trivia.lines if wanted(part) else ())
+
     def visit(value: Any, path: str) -> None:
         if isinstance(value, (tuple, list)):
             for at, item in enumerate(value):
@@ -196,9 +200,9 @@ def _remarks(root: Any) -> list[tuple[str, Any, str]]:
             for (name, _), item in sorted(fields, key=lambda field: field[0][0] == "body"):
                 if isinstance(item, tuple):
                     visit(item, f"{path}.{name}" if path else name)
-                if isinstance(value, Block) and name == "axes":
-                    for _, remark in value.heads:
-                        said.extend((*remark.before, remark.beside))
+                if name in ("axes", "params"):
+                    heads(value, lambda part: part != "return")
+            heads(value, lambda part: part in ("return", "output"))
             said.extend(trivia.after if trivia is not None else ())
 
     visit(root, "")

@@ -1,13 +1,14 @@
-"""Comments at the lines of a block's head, and at `else`: they stay where they were written."""
+"""Comments at lines that are no statements of the IR, as those of a block's head are: they stay where they were written."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 
+import pytest
 from helpers.script import HEADER
 
-from tirscript.ir import Block, structural_equal, walk
+from tirscript.ir import Block, DiagnosticError, structural_equal, walk
 from tirscript.ir.digest import structural_digest
 from tirscript.passes import get_pass
 from tirscript.script import parse
@@ -85,6 +86,53 @@ def test_comments_of_lines_that_a_pass_takes_away_stay() -> None:
     assert places == sorted(places)
 
 
+def test_comments_of_a_graph_function_stay() -> None:
+    body = """
+    # what it is for
+    G.func_attr({"a": 1})  # beside the attributes
+
+    # a local function
+    @G.graph_func
+    def inner(y: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):
+        z: G.Tensor((4,), "float32") = G.exp(y)
+        # of the inner one
+        return z
+
+    with G.dataflow():
+        a: G.Tensor((4,), "float32") = G.add(x, x)
+
+        # outputs
+        G.output(a)  # beside the outputs
+        # end of the flow
+    b: G.Tensor((4,), "float32") = inner(a)
+
+    # the result
+    return b  # beside the result
+    # the end
+"""
+    text = '@G.graph_func\ndef f(x: G.Tensor((4,), "float32")) -> G.Tensor((4,), "float32"):' + body
+    func = assert_round_trip(parse(text))
+    assert func.script(header=False) == text
+    made = get_pass("canonicalize_bindings")(parse(text.replace("(x, x)", "(x, G.exp(x))"))).script()
+    for line in ("G.output(a)  # beside the outputs", "return b  # beside the result\n    # the end"):
+        assert line in made
+
+
+def test_comments_of_the_attributes_of_a_function_stay() -> None:
+    text = """@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    # what it is for
+    T.func_attr({"a": 1})  # beside the attributes
+
+    # the store
+    A[0] = 1.0
+"""
+    func = assert_round_trip(parse(text))
+    assert func.script(header=False) == text
+    (part,) = func.heads
+    assert part[0] == "func_attr" and part[1].lines == ("# what it is for", "# beside the attributes")
+
+
 def test_comments_above_and_beside_else_keep_their_order() -> None:
     text = HEADER + textwrap.dedent(
         """
@@ -102,3 +150,20 @@ def test_comments_above_and_beside_else_keep_their_order() -> None:
     lines = [line.strip() for line in parse(text).script().split("\n")]
     at = lines.index("else:")
     assert lines[at + 1 : at + 4] == ["# above", "# beside", "# inside"]
+
+
+@pytest.mark.parametrize(
+    ("opening", "words"), [("if True:", "stands in a dataflow"), ("with G.flow():", "`G.flow` is not a function of G")]
+)
+def test_outputs_of_what_is_no_dataflow_are_a_mistake(opening: str, words: str) -> None:
+    text = f"""
+@G.graph_func
+def f(x: G.Tensor((4,), "float32")):
+    {opening}
+        y = G.exp(x)
+        # outputs
+        G.output(y)
+    return x
+"""
+    with pytest.raises(DiagnosticError, match=words):
+        parse(text)
