@@ -30,7 +30,7 @@ from tirscript.ir.words import counted, words
 
 from .advice import ADVICE, taken_in
 from .call_mistakes import argument_error, dtype_place
-from .context import FunctionRef, Macro
+from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, Method, same_dtype
 from .lengths import vscale_factor
 from .limits import limit, special_float, tvm_literal
@@ -58,6 +58,11 @@ class CallLowering(PythonCallLowering):
         except DiagnosticError as problem:
             raise self.located(problem, node) from None
 
+    def misplaced(self, function: Form, node: ast.Call) -> Abort:
+        """What is wrong with a statement that stands where values do."""
+        hint = ADVICE["where"] if function.name == "where" else function.__doc__
+        return self.fail("T022", f"`T.{function.name}` does not stand in an expression", node, hint=hint)
+
     def called(self, function: Any, node: ast.Call) -> Any:
         """What the call of a function means."""
         cls = type(function)
@@ -68,8 +73,7 @@ class CallLowering(PythonCallLowering):
         if isinstance(function, Form):
             rule = _VALUE_FORMS.get(function.name)
             if rule is None:
-                hint = ADVICE["where"] if function.name == "where" else function.__doc__
-                raise self.fail("T022", f"`T.{function.name}` does not stand in an expression", node, hint=hint)
+                raise self.misplaced(function, node)
             return rule(self, node)
         if cls is DialectFunction:
             args, kwargs = self.arguments(node, self.operand)

@@ -39,11 +39,11 @@ from tirscript.ir.words import words
 
 from . import context
 from .advice import taken_in
-from .context import _MISSING, ModuleRef
+from .context import _MISSING, Abort, ModuleRef
 from .graph_expr import NUMBERS, GraphExprLowering, number_like
 from .graph_marks import Method, plain_value
-from .graph_names import GraphForm, TypeForm, TypeSpec
-from .namespace import ModuleForm, TypeName
+from .graph_names import GraphForm, TypeForm, TypeSpec, construct_doc
+from .namespace import Form, ModuleForm, TypeName
 
 # what a tuple of arguments holds beside numbers
 _PARTS = (GraphExpr, context.FunctionRef, tuple, list)
@@ -61,6 +61,11 @@ class GraphCallLowering(GraphExprLowering):
     # the constructs that are values, and what completes the arguments of an operator
     form_values: ClassVar[dict[str, Callable[[Any, ast.Call], Any]]] = {}
     prepared: ClassVar[dict[str, Callable[..., None]]] = {}
+
+    def misplaced(self, function: Form, node: ast.Call) -> Abort:
+        hint = "`G.assert_op(condition)` checks when the program runs" if function.name == "static_assert" else None
+        hint = hint or construct_doc(function.name) or "a tensor function may hold it; `G.call_tir` calls one from here"
+        return self.fail("T022", f"`T.{function.name}` is not part of a graph function", node, hint=hint)
 
     def called(self, function: Any, node: ast.Call) -> Any:
         if type(function) is Op:

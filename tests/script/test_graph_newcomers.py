@@ -272,3 +272,21 @@ def test_an_index_that_is_no_one_operator_has_both_named(index: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         tirscript.parse(GRAPH.format(value=index))
     assert caught.value.diagnostics[0].hint == "take a slice with `G.strided_slice`, or elements with `G.take`"
+
+
+@pytest.mark.parametrize(
+    ("statement", "word", "hint"),
+    [
+        ("T.assume(n > 3)", "T.assume", "`G.call_tir` calls one from here"),
+        ('T.static_assert(n > 3, "m")', "T.static_assert", "`G.assert_op(condition)`"),
+        ("y = T.alloc_buffer((4,))", "T.alloc_buffer", "`G.call_tir` calls one from here"),
+        ('T.func_attr({"a": 1})', "T.func_attr", "`G.func_attr({...})`"),
+    ],
+)
+def test_statements_of_tensor_functions_are_told_to_be_theirs(statement: str, word: str, hint: str) -> None:
+    """It was said of a statement that it does not stand in an expression."""
+    text = f'@G.graph_func\ndef f(x: G.Tensor(("n", 4), "float32")):\n    {statement}\n    return x\n'
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text)
+    (one,) = caught.value.diagnostics
+    assert one.message == f"`{word}` is not part of a graph function" and hint in str(one.hint)
