@@ -511,8 +511,17 @@ def _static_assert(p: Printer, node: StaticAssert, indent: str) -> None:
 
 
 def _for(p: Printer, node: For, indent: str) -> None:
-    # TVM tells a step of one from none, though it prints neither
-    STMT_RULES[For](p, node.replace(step=None) if is_const(node.step, 1) else node, indent)
+    STMT_RULES[For](p, _unit_steps(node), indent)
+
+
+def _unit_steps(node: For) -> For:
+    """Loops directly in one another, which may be one grid: TVM tells a step of one from none, but prints neither."""
+    if is_const(node.step, 1):
+        node = node.replace(step=None)
+    inner = node.body[0] if len(node.body) == 1 else None
+    if type(inner) is For and (made := _unit_steps(inner)) is not inner:
+        return node.replace(body=(made,))
+    return node
 
 
 def _allocate_const(p: Printer, node: AllocateConst, indent: str) -> None:

@@ -501,3 +501,19 @@ def test_a_buffer_that_is_matched_by_what_is_declared_above_is_refused(index: st
         params='A: T.Buffer((4,), "float32"), X: T.Buffer((4,), "int32")',
     )
     assert said == "TVM matches buffers above what a body declares and asserts, and `F` needs some"
+
+
+def test_loops_that_count_by_one_are_a_grid_as_they_are_read_again() -> None:
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((2, 3, 4), "float32")):
+    for i in range(2):
+        for j in range(0, 3, 1):
+            for k in range(0, 4, 1):
+                A[i, j, k] = 0.0
+"""
+    )
+    text = func.script(dialect="tvm")
+    assert "for i, j, k in T.grid(2, 3, 4):" in text
+    assert parse(text).script(dialect="tvm") == text
