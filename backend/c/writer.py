@@ -227,10 +227,10 @@ class Writer:
         self.heap.pop()
 
     def comments(self, stmt: Stmt) -> None:
-        """The comments above a statement."""
+        """The comments above and beside a statement."""
         assert stmt.trivia is not None
-        for line in getattr(stmt.trivia, "leading", ()):
-            text = str(line).strip().lstrip("#").strip()
+        for line in (*stmt.trivia.before, stmt.trivia.beside):
+            text = line.strip().lstrip("#").strip()
             if text:
                 self.out.add(f"/* {commented(text)} */")
 

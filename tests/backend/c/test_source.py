@@ -116,3 +116,23 @@ def f(A: T.Buffer((8,), "{kind}"), low: T.{kind}):
     function = tirscript.build(tirscript.parse(text), target="c", opt_level=0)
     with pytest.raises(AssertionError, match=r"A\[7\] = 0, low = 1.5"):
         function(np.zeros(8, numpy_dtype(dtype(kind))), 1.5)
+
+
+@needs_compiler
+def test_comments_stand_above_their_statements() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    # one more */ for all /* of them
+
+    for i in range(4):  # in order
+        with T.block("one"):
+            # as it is
+            v = T.axis.spatial(4, i)
+            A[v] = A[v] + 1.0
+"""
+    source = tirscript.build(tirscript.parse(text), target="c").source()
+    found = [line.strip() for line in source.split("\n")]
+    at = found.index("/* one more * / for all / * of them */")
+    assert found[at + 1] == "/* in order */" and found[at + 2].startswith("for (")
+    assert found[at + 3] == "/* as it is */" and found[at + 4].startswith("A[i]")
