@@ -24,7 +24,7 @@ from .targets import target_of
 
 # what is taken where neither the options nor a target say it
 VECTOR_BITS, THREADS = 256, 1
-# what a reader finds in the caches at most: docs/default_schedule.md tells how it was measured; the third cache may
+# what a reader finds in the caches at most: docs/schedule_rules.md tells how it was measured; the third cache may
 # be that of many processors, so it counts only up to some times the second, for every two threads
 CACHE, SECONDS = 24 << 20, 12
 TILES = "+amx-int8"
