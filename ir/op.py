@@ -269,6 +269,8 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
         from .buffer import Buffer
 
         hint = f"take an element: `{value.name}[...]`" if isinstance(value, Buffer) else None
+        if value is None:
+            hint = "every element has a value: compare with a number"
         if isinstance(value, Op):
             hint = f"call it: `T.{value.name}(...)`"
         if isinstance(value, (tuple, list)):

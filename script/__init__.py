@@ -8,6 +8,8 @@ from .extract import extract, parse_python
 if TYPE_CHECKING:
     # the stubs know every name, and that type checkers do not look into kernels
     from . import graph, ir, tir
+    from . import graph as relax
+    from . import tir as tirx
     from .entry import graph_func
     from .ir import ir_module
     from .tir import prim_func
@@ -17,7 +19,7 @@ else:
     from .entry import T as tir
     from .entry import graph_func, ir_module, prim_func
 
-    relax = graph
+    relax, tirx = graph, tir  # as TVM calls them
 
 __all__ = [
     "extract",
@@ -32,4 +34,5 @@ __all__ = [
     "prim_func",
     "relax",
     "tir",
+    "tirx",
 ]

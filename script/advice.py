@@ -364,6 +364,13 @@ def element_of(buffer: Buffer) -> str:
     return f"{buffer.name}[{index}]"
 
 
+def advise_type(name: str, example: str, other: str = "") -> str:
+    """The way out for a parameter without a type, with another way behind it."""
+    if name in ("self", "cls"):
+        return f"leave `{name}` out: the functions of a module take their arguments alone"
+    return f"`{name}: {example}`{other}"
+
+
 def advise_member(buffer: Buffer, name: str) -> str | None:
     """The way out for an attribute that no buffer has, in terms of this one."""
     if name == "size":
@@ -378,14 +385,32 @@ def advise_member(buffer: Buffer, name: str) -> str | None:
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 # codes whose place is the value itself, so that a hint may speak of it by its text
-_OF_A_VALUE = ("T102", "T110", "T112")
+OF_A_VALUE = ("T102", "T110", "T112")
+_COMPARED = {ast.In: ("==", "or"), ast.NotIn: ("!=", "and")}
 
 
-def in_words(hint: str | None, code: str, node: Any, text: str) -> str | None:
+def in_words(hint: str | None, node: Any, text: str) -> str | None:
     """A hint that says `x` for the value at `node`, with the value's own text where that is short."""
-    if hint is None or code not in _OF_A_VALUE or not isinstance(node, ast.expr) or len(text) > 32:
+    if hint is None or not isinstance(node, ast.expr) or len(text) > 32:
         return hint
     if isinstance(node, ast.Constant) or node.end_lineno != node.lineno:
         return hint
     text = text if isinstance(node, _SIMPLE) else f"({text})"
     return hint.replace("`x.", f"`{text}.").replace("`x ", f"`{text} ")
+
+
+def advise_test(kind: type[ast.cmpop], left: ast.expr, right: ast.expr) -> str:
+    """The way out for `x in (1, 2)`, `x in range(n)`, `x is None`, whose `x` is a value of the program."""
+    if isinstance(right, ast.Constant) and right.value is None:
+        return "every element has a value: leave the test out, or compare with a number"
+    if kind not in _COMPARED:
+        return "compare values with `==`"
+    x = ast.unparse(left)
+    equal, join = _COMPARED[kind]
+    match right:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) if 0 < len(items) < 5:
+            return f"write the comparisons: `{f' {join} '.join(f'{x} {equal} {ast.unparse(item)}' for item in items)}`"
+        case ast.Call(func=ast.Name(id="range"), args=[*start, stop], keywords=[]) if len(start) < 2:
+            chain = f"{ast.unparse(start[0]) if start else '0'} <= {x} < {ast.unparse(stop)}"
+            return f"write the comparisons: `{chain if kind is ast.In else f'not ({chain})'}`"
+    return f"write the comparisons: `{x} {equal} 1 {join} {x} {equal} 2`, or a chain `0 <= {x} < n`"

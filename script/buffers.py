@@ -230,6 +230,8 @@ class BufferLowering(ValueLowering):
         if isinstance(dim, bool) or not hasattr(type(dim), "__index__"):
             open_end = dim is None or isinstance(dim, slice)
             hint = 'one that is not known has a name, as a string: `"n"`' if open_end else None
+            if isinstance(dim, float):
+                hint = "`//` gives an integer"
             raise self.fail("T207", f"{what} is {_kind(dim)}, not an integer", node, hint=hint)
         number = self.ask(lambda: int(dim), node)
         if not -(1 << 63) <= number < 1 << 63:

@@ -16,7 +16,7 @@ from tirscript.ir.graph import GraphFunc
 from tirscript.ir.span import Source, Span
 from tirscript.ir.words import call_it
 
-from .advice import ADVICE, BUILTIN_ADVICE, TYPES, advise, in_words
+from .advice import ADVICE, BUILTIN_ADVICE, OF_A_VALUE, TYPES, advise, in_words
 from .budget import Budget
 from .python import BUILTINS, is_numpy_scalar
 from .source import quiet_parse
@@ -223,16 +223,20 @@ class Context:
         if len(self.diagnostics) > MAX_MISTAKES:
             return
         span = self.span(node) if node is not None else None
-        if hint is not None and span is not None:
-            hint = in_words(hint, code, node, span.text)
+        if span is not None and code in OF_A_VALUE:
+            hint = in_words(hint, node, span.text)
         self.diagnostics.append(error(code, message, span, notes=notes, hint=hint))
 
-    def located(self, problem: DiagnosticError, node: ast.AST) -> Abort:
-        """Report the diagnostics of the typing rules at a syntax node; the result is to be raised."""
+    def located(self, problem: DiagnosticError, node: ast.AST, x: ast.AST | None = None) -> Abort:
+        """Report the diagnostics of the typing rules at a syntax node; the result is to be raised.
+
+        What hints call `x` is the value at `x`, or at the place itself where its code says that this is the value.
+        """
         for found in problem.diagnostics:
             if not found.labels:
                 span = self.span(node)
-                hint = in_words(found.hint, found.code, node, span.text)
+                value = node if x is None and found.code in OF_A_VALUE else x
+                hint = found.hint if value is None else in_words(found.hint, value, self.span(value).text)
                 found = Diagnostic(found.code, found.message, (Label(span),), found.notes, hint)
             self.diagnostics.append(found)
         return Abort(node)

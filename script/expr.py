@@ -24,7 +24,7 @@ from tirscript.ir.expr import (
 from tirscript.ir.op import OPS, Op, as_expr, build, unify
 from tirscript.ir.words import call_it, words
 
-from .advice import ADVICE, LIBRARIES, advise, advise_graph, advise_member, element_hint
+from .advice import ADVICE, LIBRARIES, advise, advise_graph, advise_member, advise_test, element_hint
 from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
 from .graph_names import GraphNamespace, TypeForm
@@ -181,7 +181,10 @@ class ExprLowering(ChoiceLowering):
                 at = next((n for n, a in zip(nodes, args, strict=False) if not isinstance(a, (Expr, bool))), node)
                 if code == "T103":
                     at = next((n for n, a in zip(nodes, args, strict=False) if _unfit(a, problem)), at)
-            raise self.located(problem, at) from None
+            x = nodes[0] if len(nodes) == 1 else None
+            if "the unsigned one" in (problem.diagnostics[0].hint or "") and len(nodes) == len(args):
+                x = next((n for n, a in zip(nodes, args, strict=True) if _unsigned(a)), None)
+            raise self.located(problem, at, x) from None
         return self.placed(made, node)
 
     def _unary(self, node: ast.UnaryOp) -> Any:
@@ -194,7 +197,7 @@ class ExprLowering(ChoiceLowering):
                     made = const(-operand.value, operand.dtype)
                     told = None if operand.told is None else -operand.told
                     return self.placed(made.replace(told=told), node)
-            return self.operator(_UNARY_OPS[type(node.op)], [operand], node)
+            return self.operator(_UNARY_OPS[type(node.op)], [operand], node, (node.operand,))
         return self.plain(lambda: UNARY[type(node.op)](operand), node, (operand,))
 
     def _boolean(self, node: ast.BoolOp) -> Any:
@@ -228,9 +231,7 @@ class ExprLowering(ChoiceLowering):
             if isinstance(left, Expr) or isinstance(right, Expr):
                 entry = _COMPARE_OPS.get(kind)
                 if entry is None:
-                    hint = "compare values with `==`"
-                    if kind in (ast.In, ast.NotIn):
-                        hint = "write the comparisons: `x == 1 or x == 2`, or a chain `0 <= x < n`"
+                    hint = advise_test(kind, places[at], places[at + 1])
                     raise self.fail("T021", "`is` and `in` do not apply to values of the program", node, hint=hint)
                 part: Any = self.operator(entry, [left, right], node, (places[at], places[at + 1]))
             else:
@@ -396,6 +397,10 @@ class ExprLowering(ChoiceLowering):
     def _dimension(self, size: Expr) -> Any:
         """A size of a buffer: a Python number where it is known. TVM's has a dtype, which loops to it take over."""
         return size.value if type(size) is Const and (size.dtype is INT32 or not self.theirs) else size
+
+
+def _unsigned(arg: Any) -> bool:
+    return isinstance(arg, Expr) and arg.dtype.kind == "uint"
 
 
 def _unfit(arg: Any, problem: DiagnosticError) -> bool:

@@ -17,6 +17,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.span import Source
 from tirscript.ir.verify import verify
 
+from .advice import advise_type
 from .buffers import DEFAULT_ALIGN
 from .context import Abort, ModuleRef, Poison
 from .macro import MacroLowering
@@ -180,9 +181,7 @@ class FunctionLowering(MacroLowering):
 
     def _annotation(self, param: ast.arg) -> Any:
         if param.annotation is None:
-            hint = f'`{param.arg}: T.Buffer((128,), "float32")`, or a dtype such as `T.int64`'
-            if param.arg in ("self", "cls"):
-                hint = f"leave `{param.arg}` out: the functions of a module take their arguments alone"
+            hint = advise_type(param.arg, 'T.Buffer((128,), "float32")', ", or a dtype such as `T.int64`")
             self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=hint)
             return None
         try:

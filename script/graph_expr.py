@@ -51,7 +51,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import counted, words
 
 from . import context
-from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, advise_indexed, taken_in
+from .advice import GRAPH_ADVICE, LIBRARIES, advise_graph, advise_indexed, advise_test, taken_in
 from .context import _MISSING
 from .expr import _BINARY_OPS, _COMPARE_OPS, _UNARY_OPS
 from .graph_legacy import GraphLegacyLowering
@@ -327,7 +327,8 @@ class GraphExprLowering(GraphLegacyLowering):
         for at, operation in enumerate(node.ops):
             entry = _COMPARE_OPS.get(type(operation))
             if entry is None:
-                raise self.fail("T021", "`is` and `in` do not apply to values of the program", node)
+                hint = advise_test(type(operation), places[at], places[at + 1])
+                raise self.fail("T021", "`is` and `in` do not apply to values of the program", node, hint=hint)
             part = self.operator(entry, [values[at], values[at + 1]], node, (places[at], places[at + 1]))
             made = part if made is None else self.operator(_AND, [made, part], node)
         return made

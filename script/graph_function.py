@@ -23,6 +23,7 @@ from tirscript.ir.node import NO_ATTRS, Attrs, recursion_room
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import Stmt
 
+from .advice import advise_type
 from .context import Abort, Poison
 from .function import first_name, read_options
 from .graph_names import TypeForm, TypeSpec
@@ -165,7 +166,7 @@ class GraphLowering(GraphStmtLowering):
     def parameter(self, param: ast.arg) -> Any:
         """A parameter of any other type."""
         if param.annotation is None:
-            hint = f'`{param.arg}: G.Tensor((4, 4), "float32")`'
+            hint = advise_type(param.arg, 'G.Tensor((4, 4), "float32")')
             self.report("T041", f"the parameter `{param.arg}` has no type", param, hint=hint)
             return Poison()
         try:

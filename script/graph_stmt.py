@@ -216,7 +216,10 @@ class GraphStmtLowering(GraphFormLowering):
         kind = self.type_at_place(owner, value)
         if type(kind) is TupleType and len(kind.fields) != len(target.elts):
             count = counted(len(kind.fields), "field")
-            raise self.fail("T033", f"the tuple has {count}, but {len(target.elts)} names stand here", target)
+            hint = "give each a name, or the tuple one: `parts = ...`, then `parts[0]`"
+            raise self.fail(
+                "T033", f"the tuple has {count}, but {len(target.elts)} names stand here", target, hint=hint
+            )
         for at, name in enumerate(target.elts):
             if not isinstance(name, ast.Name):
                 raise self.fail("T012", "only names are assigned in a graph function", name)

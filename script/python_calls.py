@@ -103,7 +103,7 @@ class PythonCallLowering(SubscriptLowering):
             "T033",
             f"`{name}` is Python, which runs while parsing: {word} has no value yet",
             node,
-            hint=in_words(hint, "T110", place, text),
+            hint=in_words(hint, place, text),
             notes=notes,
         )
 

@@ -82,7 +82,7 @@ def _bound(op: GraphOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[s
             hint = f"did you mean `{near}`?" if near else signature(op)
             raise fail("T032", f"`{op.spelling}` takes no argument `{name}`", hint)
         if name in given:
-            raise fail("T032", f"`{op.spelling}` is given `{name}` twice")
+            raise fail("T032", f"`{op.spelling}` is given `{name}` twice", signature(op))
         given[name] = value
     missing = [one.name for one in op.parameters if one.name not in given and one.default is REQUIRED]
     if missing:

@@ -296,9 +296,11 @@ class Schedule:
         entry = PRIMITIVES.get(name)
         if entry is None:
             near = suggest(name, [*PRIMITIVES, *vars(Schedule)])
-            raise AttributeError(
-                f"there is no schedule primitive `{name}`" + (f"; did you mean `{near}`?" if near else ""), name=name
-            )
+            way = f"did you mean `{near}`?" if near else None
+            if name in ("build", "compile", "lower"):
+                way = "`tirscript.build(schedule.func)` makes code of what it has made"
+            message = f"there is no schedule primitive `{name}`" + (f"; {way}" if way else "")
+            raise AttributeError(message, name=name)
         call = functools.partial(self._invoke, entry)
         return functools.update_wrapper(call, entry.function)
 

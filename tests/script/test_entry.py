@@ -453,3 +453,9 @@ def test_a_result_annotated_in_quotes() -> None:
     assert parse(text).returns == ir.dtype("int32")
     with pytest.raises(DiagnosticError, match="the annotation of the result is not an expression"):
         parse(text.replace("'T.int32':", "'T.':"))
+
+
+def test_namespaces_have_the_names_of_tvm_too() -> None:
+    from tirscript.script import relax, tirx
+
+    assert relax is G and tirx is T

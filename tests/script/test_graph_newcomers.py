@@ -36,6 +36,7 @@ def f(x: G.Tensor((2, 4), "float32"), w: G.Tensor((2, 4), "float32")):
         ("G.nn.functional.softmax(x)", "the functions are in `G.nn` itself"),
         ("G.nn.scaled_dot_product_attention(x, x, x)", "did you mean `G.nn.attention(query, key, value)`?"),
         ("G.sum(x, w)", "G.sum(x, axis=None, keepdims=False)"),
+        ("G.sum(x, 0, axis=1)", "G.sum(x, axis=None, keepdims=False)"),
         ("G.transpose(w)", "did you mean `G.permute_dims(x)`?"),
         ("G.dot(x, w)", "did you mean `G.matmul`?"),
         ("G.unsqueeze(x, 0)", "did you mean `G.expand_dims(x, axis)`?"),
@@ -290,3 +291,19 @@ def test_statements_of_tensor_functions_are_told_to_be_theirs(statement: str, wo
         tirscript.parse(text)
     (one,) = caught.value.diagnostics
     assert one.message == f"`{word}` is not part of a graph function" and hint in str(one.hint)
+
+
+def test_self_is_left_out_of_graph_functions_too() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(GRAPH.format(value="x").replace("f(x", "f(self, x"))
+    (one,) = caught.value.diagnostics
+    assert one.hint == "leave `self` out: the functions of a module take their arguments alone"
+
+
+def test_a_tuple_that_has_more_parts_than_names_is_taken_as_the_hint_says() -> None:
+    text = GRAPH.replace("    return {value}\n", "    {}\n    return a + b\n")
+    with pytest.raises(DiagnosticError) as caught:
+        tirscript.parse(text.format("a, b = G.split(x, 4, axis=1)"))
+    (one,) = caught.value.diagnostics
+    assert one.hint == "give each a name, or the tuple one: `parts = ...`, then `parts[0]`"
+    tirscript.parse(text.format("parts = G.split(x, 4, axis=1)\n    a = parts[0]\n    b = parts[1]"))

@@ -20,7 +20,7 @@ SIGNATURES = [
     ('A: T.Buffer((4,), "flot32")', "T109", '"flot32"', "not an element type", "`float32`"),
     ('A: T.Buffer((4,), "float32", scop="local")', "T032", '"local"', "no `scop`", "`scope`"),
     ('A: T.Buffer((4,), "float32", "local")', "T032", '"local"', "it takes no `data`", "scope"),
-    ('A: T.Buffer((4.0,), "float32")', "T207", "4.0", "a float, not an integer", ""),
+    ('A: T.Buffer((4.0,), "float32")', "T207", "4.0", "a float, not an integer", "`//` gives an integer"),
     ('A: T.Buffer((m,), "float32")', "T010", "m", "`m` is not defined", '`"m"`'),
     ("A: T.Buffer()", "T032", "T.Buffer()", "needs a shape", "(128, 128)"),
     ("A: np.ndarray", "T010", "np", "functions of T", "T.Buffer"),

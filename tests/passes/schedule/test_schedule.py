@@ -280,6 +280,9 @@ def test_a_function_without_blocks_is_told_how_to_get_some():
 def test_an_unknown_primitive_is_suggested():
     with pytest.raises(AttributeError, match="did you mean `vectorize`"):
         Schedule(matmul).vectorise("j")
+    for name in ("build", "lower"):
+        with pytest.raises(AttributeError, match=r"`tirscript\.build\(schedule\.func\)` makes code"):
+            getattr(Schedule(matmul), name)
     with pytest.raises(Exception, match="PrimFunc"):  # a TypeError, or typeguard's where tests run with it
         Schedule("matmul")
     with pytest.raises(
