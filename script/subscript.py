@@ -59,7 +59,7 @@ class SubscriptLowering(ExprLowering):
                     "T033",
                     f"{words(owner)} is indexed while parsing, when this index has no value yet",
                     node.slice,
-                    hint="index a constant of the program instead: `K = T.allocate_const(table, dtype, shape)`"
+                    hint=_constant_of(owner, self.span(node.value).text)
                     if _is_table(owner)
                     else "index a buffer, or loop over the sequence: `for x in values:`",
                 )
@@ -227,3 +227,17 @@ def _is_table(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and all(map(_is_table, value))
     return isinstance(value, (int, float)) or hasattr(type(value), "__array__")
+
+
+def _constant_of(table: Any, text: str) -> str:
+    """The way out for a table that is indexed when the kernel runs: the constant that holds it."""
+    shape: list[int] = list(getattr(table, "shape", ()))
+    kind = str(getattr(table, "dtype", "int32"))
+    if isinstance(table, (list, tuple)):
+        while isinstance(table, (list, tuple)):
+            shape.append(len(table))
+            kind = "float32" if any(isinstance(item, float) for item in table) else kind
+            table = table[0]
+        kind = "bool" if isinstance(table, bool) else kind
+    name = text if text.isidentifier() else "table"
+    return f'index a constant of the program instead: `K = T.allocate_const({name}, "{kind}", {tuple(shape)})`'
