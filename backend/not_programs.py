@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 from tirscript.ir import Module, PrimFunc
 from tirscript.ir.check import held_in
 from tirscript.ir.graph import GraphFunc
+
+SEVERAL = "several functions are a class under `@I.ir_module`, whose body takes each by `f = f`"
 
 
 def no_program(x: object) -> str:
@@ -38,6 +40,8 @@ def _hint(x: object) -> str:
 
     if isinstance(x, Schedule):
         return "; build the function that it has made, `schedule.func`"
+    if isinstance(x, (dict, list, tuple, ModuleType)):
+        return f"; {SEVERAL}"
     held = held_in(x, (PrimFunc, GraphFunc, Module))
     return f"; {held}" if held is not None else ""
 

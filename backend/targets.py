@@ -12,6 +12,7 @@ from tirscript.ir.target_kinds import check_target, target_kind
 from tirscript.ir.words import words
 from tirscript.passes.targets import outer_target, read_target, target_of
 
+from .not_programs import SEVERAL
 from .request import Request
 
 
@@ -38,7 +39,8 @@ def asked_target(given: Any) -> Target:
         return Target.current() or Target.parse("llvm")
     if not isinstance(given, (str, dict, Target)):
         message = f"a target is a Target, a string or a dict, not {type(given).__name__}"
-        raise DiagnosticError([error("T402", message, hint='"llvm" is the processor this runs on')])
+        hint = SEVERAL if isinstance(given, PrimFunc | GraphFunc) else '"llvm" is the processor this runs on'
+        raise DiagnosticError([error("T402", message, hint=hint)])
     return read_target(given)
 
 

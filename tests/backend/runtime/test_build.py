@@ -20,6 +20,7 @@ from helpers.calls import Two, grow, text, told
 import tirscript
 from tirscript.backend.build import BuiltModule
 from tirscript.backend.llvm.effects import estimated_cost, needs_gil, releases_gil
+from tirscript.backend.not_programs import SEVERAL
 from tirscript.backend.runtime import layout
 from tirscript.backend.runtime.function import Function, PortableFunction
 from tirscript.backend.runtime.library import get_library, unregister_library
@@ -193,6 +194,9 @@ def test_what_build_takes() -> None:
             "not a function; decorate its class `InClass` with `@I.ir_module`, or define it outside of the class",
         ),
         (ROOT, "not a PosixPath"),
+        ([grow, grow], f"not a list; {SEVERAL}"),
+        ({"grow": grow}, f"not a dict; {SEVERAL}"),
+        (tirscript.testing, f"not a module; {SEVERAL}"),
         (int, "not the class int; decorate it with `@I.ir_module`"),
         ("def f(): ...", "not a str; read a text with `tirscript.parse`"),
         (tirscript.Schedule(grow), "not a Schedule; build the function that it has made, `schedule.func`"),
@@ -204,6 +208,8 @@ def test_what_build_takes() -> None:
             with pytest.raises(TypeError) as caught:
                 tirscript.interpret(wrong)
             assert str(caught.value) == f"interpret takes a PrimFunc, a GraphFunc or a Module, {words}"
+    with pytest.raises(DiagnosticError, match="several functions are a class"):
+        tirscript.build(grow, grow)
     again = tirscript.build(tirscript.build(grow))
     assert again.func is grow
 
