@@ -3,7 +3,7 @@
 The standard way is `typing.no_type_check`, but a decorator of one's own cannot say that it is that, and that one takes
 no options. pyright goes by the name of the function and of the stub file that defines it, so this file and these
 functions have the names that they have. mypy knows `typing.no_type_check` alone (tir.pyi gives it that), so it takes
-the decorators without options.
+the decorators without options; the rest it is told by `mypy_plugin.py`.
 
 `_Given` is no argument that anyone passes: by its default, a call that gives options only is again a decorator.
 """

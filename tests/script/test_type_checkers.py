@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,81 @@ reveal_type(M)
 reveal_type(T.axis.remap)
 reveal_type(T.float32)
 T.exq(1)
+"""
+
+
+STRICT = """\
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+import tirscript as ts
+from tirscript.script import graph as G, ir as I, tir as T
+
+K = TypeVar("K")
+
+
+def registered(kernel: K) -> list[K]:
+    return [kernel]
+
+
+@T.macro(hygienic=False)
+def clear(A: T.Buffer((n,), "float32"), n: T.int64):
+    A[m] = undefined_here
+
+
+@registered
+@T.prim_func(private=True, check_well_formed=False)
+def hidden(A: T.Buffer(("n",), "float32")) -> T.float32:
+    return A[n]
+
+
+@ts.jit(debug=True)
+def quick(A: T.Buffer(("n",), "float32")):
+    A[0] = A[n - 1]
+
+
+@functools.cache
+def make(size: int) -> ts.ir.PrimFunc:
+    if size > 3:
+
+        @T.prim_func
+        def kernel(A: T.Buffer((size, "n"), "float32")):
+            A[0, n - 1] = T.exp(A[0, 0])
+
+    else:
+        raise ValueError(size)
+    return kernel
+
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def helper():
+        T.evaluate(0)
+
+    @G.graph_func
+    def main(x: G.Tensor(("n",), "float32")):
+        return G.call_tir(M.helper, (x,), out=G.Tensor((n,), "float32"))
+
+
+class Library:
+    @T.prim_func
+    def scale(A: T.Buffer(("n",), "float32")):
+        A[n - 1] = 1.0
+
+    def run(self) -> None:
+        reveal_type(self.scale)
+
+
+reveal_type(hidden)
+reveal_type(quick)
+reveal_type(make(4))
+reveal_type(M)
+wrong: int = M
+nowhere
 """
 
 
@@ -186,12 +262,34 @@ def test_pyright_knows_what_decorators_make_and_what_t_holds(tmp_path: Path) -> 
     assert '"exq" is not a known attribute of module' in str(problem["message"])
 
 
+def mypy(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What mypy says of the files of a folder."""
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(folder / "cache"), "--follow-imports=silent", *options]
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src"), "PYTHONPATH": str(ROOT / "src")}
+    command += map(str, sorted(folder.glob("*.py")))
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+
 def test_mypy_accepts_the_printed_examples(tmp_path: Path) -> None:
     write(tmp_path, {each.name: each.kernel.script() for each in examples()})
-    command = [sys.executable, "-m", "mypy", "--config-file=", "--cache-dir", str(tmp_path / "cache")]
-    command += ["--follow-imports=silent", *map(str, sorted(tmp_path.glob("*.py")))]
-    import os
-
-    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    done = mypy(tmp_path, "--config-file=")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mypy_knows_by_the_plugin_what_decorators_make(tmp_path: Path) -> None:
+    write(tmp_path, {"own": STRICT, **{each.name: each.kernel.script() for each in examples()}})
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\nplugins = tirscript.script.mypy_plugin\n")
+    for _ in range(2):  # at last with what mypy has kept
+        done = mypy(tmp_path)
+        found = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+        assert [line.removeprefix("note: Revealed type is ") for line in found[:-2] if "Revealed" in line] == [
+            '"tirscript.ir.func.PrimFunc"',
+            '"list[tirscript.ir.func.PrimFunc]"',
+            '"tirscript.backend.runtime.function.LazyFunction"',
+            '"tirscript.ir.func.PrimFunc"',
+            '"tirscript.ir.module.Module"',
+        ], done.stdout + done.stderr
+        assert [line for line in found if line.startswith("error")] == [
+            'error: Incompatible types in assignment (expression has type Module, variable has type "int")  [assignment]',
+            'error: Name "nowhere" is not defined  [name-defined]',
+        ]
