@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error, suggest
 from tirscript.ir.check import keywords_known, public
@@ -23,7 +23,40 @@ from .runtime.signature import signature
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
 
+    from .runtime.function import Function
+    from .runtime.graph_function import GraphFunction
 
+
+@overload
+def build(
+    x: PrimFunc | FunctionBase,
+    target: Any = None,
+    *,
+    pipeline: Any = "default",
+    opt_level: int = 3,
+    debug: bool = False,
+    bounds_check: bool = False,
+) -> Function: ...
+@overload
+def build(
+    x: GraphFunc,
+    target: Any = None,
+    *,
+    pipeline: Any = "default",
+    opt_level: int = 3,
+    debug: bool = False,
+    bounds_check: bool = False,
+) -> GraphFunction: ...
+@overload
+def build(
+    x: Module,
+    target: Any = None,
+    *,
+    pipeline: Any = "default",
+    opt_level: int = 3,
+    debug: bool = False,
+    bounds_check: bool = False,
+) -> BuiltModule: ...
 @public
 def build(
     x: Any,

@@ -56,7 +56,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Compile every function and module of FILE; print how long it took and what can be called, or write a library."""
-    from tirscript.backend.build import build
+    from tirscript.backend.build import BuiltModule, build
 
     if (emit is not None) + (output is not None) + as_json > 1:
         raise click.UsageError("--emit, -o and --json say what comes out: one of them is given")
@@ -82,7 +82,7 @@ def command(
             built = build(program, pipeline=pipeline, **options)
         total = time.perf_counter() - started
         lowering = sum(seconds for _, seconds in timing.seconds)
-        functions = list(built) if isinstance(program, Module) else [built]
+        functions = list(built) if isinstance(built, BuiltModule) else [built]
         if emit == "ir":
             source(_lowered(program, built, pipeline, options).script())
         elif emit is not None and functions:

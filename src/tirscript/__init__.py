@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import backend, ir, passes, printer, script, testing
     from .backend.build import build
     from .backend.default_pipeline import default_pipeline
     from .backend.interpreter import interpret
@@ -95,16 +96,18 @@ __all__ = [
 _PACKAGES = frozenset(("backend", "ir", "passes", "printer", "script", "testing"))
 
 
-def __getattr__(name: str) -> Any:
-    where = _NAMES.get(name)
-    if where is None and name not in _PACKAGES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # who would take any name for one of ours
 
-    if where is None:
-        return import_module(f".{name}", __name__)
-    value = globals()[name] = getattr(import_module(f".{where}", __name__), name)
-    return value
+    def __getattr__(name: str) -> Any:
+        where = _NAMES.get(name)
+        if where is None and name not in _PACKAGES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        if where is None:
+            return import_module(f".{name}", __name__)
+        value = globals()[name] = getattr(import_module(f".{where}", __name__), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -153,6 +153,9 @@ reveal_type(hidden)
 reveal_type(quick)
 reveal_type(make(4))
 reveal_type(M)
+reveal_type(ts.build(make(4)))
+reveal_type(ts.build(M))
+ts.biuld(M)
 wrong: int = M
 nowhere
 """
@@ -288,8 +291,11 @@ def test_mypy_knows_by_the_plugin_what_decorators_make(tmp_path: Path) -> None:
             '"tirscript.backend.runtime.function.LazyFunction"',
             '"tirscript.ir.func.PrimFunc"',
             '"tirscript.ir.module.Module"',
+            '"tirscript.backend.runtime.function.Function"',
+            '"tirscript.backend.build.BuiltModule"',
         ], done.stdout + done.stderr
         assert [line for line in found if line.startswith("error")] == [
+            'error: Module has no attribute "biuld"; maybe "build"?  [attr-defined]',
             'error: Incompatible types in assignment (expression has type Module, variable has type "int")  [assignment]',
             'error: Name "nowhere" is not defined  [name-defined]',
         ]
