@@ -302,7 +302,8 @@ ir.check_well_formed(ir.PrimFunc("kernel", (), (loop,)))
     ),
     "T212": Example(
         "A warning: the bindings of a block are legal and look exchanged or doubled: `vi` bound to `j` and `vj` to "
-        "`i`, two axes bound to one loop, a `T.init` in a block that reduces nothing.",
+        "`i`, two axes bound to one loop, a `T.init` in a block that reduces nothing, kinds of axes that the "
+        "stores contradict.",
         kernel(
             "for i, j in T.grid(4, 4):",
             '    with T.block("fill"):',

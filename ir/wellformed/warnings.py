@@ -30,6 +30,7 @@ def _warning(code: str, message: str, at: Any, notes: list[Label], hint: str) ->
 def _block(block: Block) -> Iterator[Diagnostic]:
     yield from _unused(block)
     yield from _exchanged(block)
+    yield from _wrong_kinds(block)
     taken: dict[int, Axis] = {}
     for axis in block.axes:
         if type(axis.value) is Var and axis.kind != "opaque":
@@ -83,6 +84,45 @@ def _exchanged(block: Block) -> Iterator[Diagnostic]:
             [],
             "exchange the loops, or the names of the axes",
         )
+
+
+def _wrong_kinds(block: Block) -> Iterator[Diagnostic]:
+    """A reduce axis by which the init stores, a spatial one whose iterations all add to one element."""
+    axes = {id(axis.var): axis for axis in block.axes if not (type(axis.stop) is Const and axis.stop.value == 1)}
+    for store in block.init or ():
+        for node in walk(store.indices) if type(store) is BufferStore else ():
+            axis = axes.get(id(node))
+            if axis is not None and axis.kind == "reduce":
+                name = axis.var.name
+                yield _warning(
+                    "T212",
+                    f"the init of the block `{block.name}` runs in the first iteration of its reduce axis `{name}` "
+                    f"alone, and stores at `{name}`",
+                    store,
+                    pointing(axis.span, f"`{name}` is bound here"),
+                    f"make it spatial: each `{name}` has a result of its own",
+                )
+    for store in block.body:
+        if type(store) is not BufferStore or store.buffer.is_scalar:
+            continue
+        named = {id(node) for node in walk(store.indices) if type(node) is Var}
+        onward = any(type(node) is BufferLoad and node.indices == store.indices for node in _loads(store))
+        for key, axis in axes.items():
+            if onward and axis.kind == "spatial" and key not in named and named <= axes.keys():
+                name = axis.var.name
+                yield _warning(
+                    "T212",
+                    f"all iterations of the spatial axis `{name}` of the block `{block.name}` go on from the same "
+                    f"element of `{store.buffer.name}`",
+                    axis,
+                    pointing(store.span, "it is written here"),
+                    f"make `{name}` an axis `T.axis.reduce`, or index with it",
+                )
+
+
+def _loads(store: BufferStore) -> Iterator[BufferLoad]:
+    """The loads in a stored value of the buffer that it is stored in."""
+    return (node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is store.buffer)
 
 
 def _parallel(loop: For) -> Iterator[Diagnostic]:

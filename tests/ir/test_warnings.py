@@ -53,6 +53,26 @@ def one_warning(body: str) -> Diagnostic:
             "T.axis.reduce",
         ),
         (
+            block('vi, vk = T.axis.remap("SS", [i, j])', "A[vi] += B[vi, vk]"),
+            "T212",
+            'vi, vk = T.axis.remap("SS", [i, j])',
+            "all iterations of the spatial axis `vk` of the block `b` go on from the same element of `A`",
+            "make `vk` an axis `T.axis.reduce`",
+        ),
+        (
+            block(
+                "vi = T.axis.reduce(4, i)",
+                "vk = T.axis.reduce(4, j)",
+                "with T.init():",
+                "    A[vi] = 0.0",
+                "A[vi] += B[vi, vk]",
+            ),
+            "T212",
+            "A[vi] = 0.0",
+            "in the first iteration of its reduce axis `vi` alone",
+            "make it spatial",
+        ),
+        (
             "for i in T.parallel(4):\n    A[0] = A[0] + B[i, 0]",
             "T209",
             "A[0] = A[0] + B[i, 0]",
@@ -74,6 +94,9 @@ def test_warning(body: str, code: str, text: str, message: str, hint: str) -> No
         block('vi, vj = T.axis.remap("SS", [i, j])', "B[vi, vj] = 1.0"),
         block('vi, vj = T.axis.remap("SR", [i, j])', "with T.init():", "    A[vi] = 0.0", "A[vi] += B[vi, vj]"),
         block("vi = T.axis.spatial(4, i)", "vo = T.axis.spatial(1, 0)", "A[vi] = 1.0"),
+        block("vi = T.axis.spatial(4, i)", "vo = T.axis.spatial(1, 0)", "A[vi] += 1.0"),
+        block('vi, vj = T.axis.remap("SS", [i, j])', "x = vi + vj", "A[x] += 1.0"),
+        block('vi, vj = T.axis.remap("SS", [i, j])', "A[vi] = A[vj] + 1.0"),
         block('vi, vj = T.axis.remap("SS", [i, j])', "T.where(vj < 2)", "A[vi] = 1.0"),
         block('vi, vj = T.axis.remap("SS", [i, j])', 'T.block_attr({"at": vj})', "A[vi] = 1.0"),
         block(
