@@ -511,7 +511,8 @@ faulty(kernel)
     ),
     "T607": Example(
         "Numbers lose more than is probably meant: a sum of many values in 16 bits, which stands still after a few "
-        "hundred, or in 8 bits, which wrap; a value narrowed and widened again; floats compared with `==`.",
+        "hundred, or in 8 bits, which wrap; a product of bytes that is widened when it has wrapped; a value narrowed "
+        "and widened again; floats compared with `==`.",
         kernel(
             "total: T.float16 = T.float16(0)",
             "for i in range(1024):",

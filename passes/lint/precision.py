@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -26,17 +27,23 @@ from tirscript.ir import (
     const,
     walk,
 )
+from tirscript.ir.arith.bounds import bounds
 
 from .table import bodies, lint_check, warning
+
+# what may wrap, and how it does its work on whole numbers
+_WRAPPING = {"mul": ("product", operator.mul), "add": ("sum", operator.add), "sub": ("difference", operator.sub)}
 
 
 @lint_check("T607")
 def precision(func: PrimFunc) -> Iterator[Diagnostic]:
-    """A long sum in 16 bits or less, a value narrowed and widened again, floats compared for equality."""
+    """A long sum in 16 bits or less, a value narrowed and widened again, one that wraps before it is widened, floats
+    compared for equality."""
     yield from _sums(func.body, (), {}, {})
     for node in walk(func):
         if isinstance(node, Call):
             yield from _widened(node)
+            yield from _wrapped(node)
             yield from _equality(node)
 
 
@@ -141,6 +148,24 @@ def _widened(node: Call) -> Iterator[Diagnostic]:
     if (floats or ints) and middle.bits < first.bits and middle.bits < last.bits:
         message = f"a value of {first} is narrowed to {middle} and widened to {last} again"
         yield warning("T607", message, node.span, hint=f"leave the cast to {middle} out, unless the loss is meant")
+
+
+def _wrapped(node: Call) -> Iterator[Diagnostic]:
+    """`B[i] = A[i] * A[i]` of bytes, stored in 32 bits: the product has 8 bits, as its operands have."""
+    inner = node.args[0] if node.op.name == "cast" else None
+    if not isinstance(inner, Call) or inner.op.name not in _WRAPPING or not inner.dtype.element.is_int:
+        return
+    kind, wide = inner.dtype.element, node.dtype.element
+    if kind.bits > 16 or wide.bits <= kind.bits:
+        return
+    what, work = _WRAPPING[inner.op.name]
+    (a, b), (low, high) = (bounds(arg, {}) for arg in inner.args), kind.int_range()
+    reached = [work(x, y) for x in a for y in b]
+    if low <= min(reached) and max(reached) <= high:
+        return
+    message = f"the {what} of {kind} values wraps before it is converted to {wide}"
+    to = wide if wide.is_int else "int32"
+    yield warning("T607", message, inner.span, hint=f'convert what is combined: `x.astype("{to}")`')
 
 
 def _equality(node: Call) -> Iterator[Diagnostic]:

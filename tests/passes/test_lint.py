@@ -154,6 +154,9 @@ def test_names_of_the_language() -> None:
 
 
 HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
+BYTES = (
+    'A: T.Buffer((4,), "float32"), W: T.Buffer((4,), "int8"), U: T.Buffer((4,), "uint8"), X: T.Buffer((4,), "int32")'
+)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +246,19 @@ HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
         (['A[0] = A[1].astype("float64").astype("float32")'], ONE, []),
         (['X[0] = X[1].astype("int8").astype("int32")'], 'X: T.Buffer((4,), "int32")', [1]),
         (['X[0] = X[1].astype("float16").astype("int32")'], 'X: T.Buffer((4,), "int32")', []),
+        # of bytes, in 32 bits: what may not fit 8, and what always does
+        (["X[0] = W[0] * W[1]", "X[0] += W[0] * W[1]"], BYTES, [1, 2]),
+        (
+            ["X[0] = (U[0] - U[1]).astype('int32')", "X[0] = (W[0] + W[1]).astype('int64').astype('int32')"],
+            BYTES,
+            [1, 2],
+        ),
+        (
+            ["X[0] = W[0].astype('int32') * W[1]", "X[0] = X[1] * X[2]", "A[0] = (W[0] * W[0]).astype('float32')"],
+            BYTES,
+            [3],
+        ),
+        (["X[0] = ((U[0] & 15) * (U[0] >> 4)).astype('int32')", "W[0] = W[1] * W[2]"], BYTES, []),
         (["A[0] = 1.0 if A[1] == A[2] * 3.0 else 2.0"], ONE, [1]),
         (["A[0] = 1.0 if A[1] == A[2] else 2.0"], ONE, []),
         (["A[0] = 1.0 if A[1] == T.infinity('float32') else 2.0"], ONE, []),
@@ -252,7 +268,7 @@ HALF = 'A: T.Buffer((1024,), "float16"), B: T.Buffer((64,), "float16")'
     ],
 )
 def test_precision(body: list[str], params: str, lines: list[int]) -> None:
-    assert [one for one in found(*body, params=params) if one[0] != "T609"] == [("T607", line) for line in lines]
+    assert [one for one in found(*body, params=params) if one[0] == "T607"] == [("T607", line) for line in lines]
 
 
 INTS = 'A: T.Buffer((4,), "int32"), n: T.int32'
