@@ -83,7 +83,7 @@ def suggest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     import difflib
 
     names = [name for name in known if not name.startswith("_")]
-    near = difflib.get_close_matches(word, names, n=1, cutoff=likeness)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=likeness) if len(word) > 1 else []
     if near:
         return near[0]
     return next((name for name in names if name.casefold() == word.casefold()), None)

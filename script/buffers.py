@@ -72,7 +72,11 @@ class BufferLowering(ValueLowering):
         kind = given.get("dtype")
         if "shape" not in given:
             raise self.fail("T032", "the shape is missing", call, hint='such as `(128, 128), "float32"`')
-        shape = self.value(given["shape"])
+        self.in_signature = "source" in given  # of `match_buffer`, whose shapes may be symbolic
+        try:
+            shape = self.value(given["shape"])
+        finally:
+            self.in_signature = False
         name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else "Buffer"
         named = {"shape": shape, "dtype": None if kind is None else self.value(kind)}
         self.check_order(f"T.{name}", named, given, call)

@@ -53,6 +53,20 @@ def test_live_python(body: str, message: str, hint: str) -> None:
     assert "BufferLoad" not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("B = T.match_buffer(A, (p,), 'float32')", 'a symbolic dimension is a string: `"p"`'),
+        ("A[0] = p", "assign it before, or make it a parameter"),
+    ],
+)
+def test_no_name_is_like_one_letter(body: str, hint: str) -> None:
+    import numpy as np
+
+    (found,) = decorated(body, np=np).diagnostics
+    assert (found.code, found.hint) == ("T010", hint)
+
+
 def test_a_failing_function_of_the_user_is_named_with_its_exception() -> None:
     def helper(x: Any) -> Any:
         return x.no_such
