@@ -93,8 +93,9 @@ def _verify_module(module: Module, whole: bool) -> list[Diagnostic]:
     for function in module.functions:
         if isinstance(function, PrimFunc):
             functions.setdefault(function.name, function)
-        first = names.setdefault(function.name, function)
-        if first is not function:
+        first = names.get(function.name)
+        names[function.name] = first or function
+        if first is not None:  # also where it is the same function twice
             notes = pointing(first.span, f"`{function.name}` is defined here first")
             found.append(
                 error("T202", f"the module has two functions named `{function.name}`", function.span, notes=notes)

@@ -496,3 +496,11 @@ def test_what_was_not_checked_is_told_where_no_code_can_be_made_of_it(use: str, 
     assert [(one.code, one.message) for one in raised.value.diagnostics] == [
         ("T206", "nothing defines the variable `n`")
     ]
+
+
+def test_a_module_has_one_function_of_a_name() -> None:
+    again = grow.replace(attrs=Attrs({"fastmath": False}))
+    for functions in ((grow, grow), (grow, again)):
+        with pytest.raises(DiagnosticError, match="the module has two functions named `grow`") as caught:
+            tirscript.build(Module(functions))
+        assert [one.code for one in caught.value.diagnostics] == ["T202"]
