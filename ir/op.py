@@ -270,7 +270,7 @@ def as_expr(value: Operand, to: DType | None = None) -> Expr:
 
         hint = f"take an element: `{value.name}[...]`" if isinstance(value, Buffer) else None
         if value is None:
-            hint = "every element has a value: compare with a number"
+            hint = "elements are numbers, and always have a value"
         if isinstance(value, Op):
             hint = f"call it: `T.{value.name}(...)`"
         if isinstance(value, (tuple, list)):

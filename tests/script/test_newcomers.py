@@ -136,7 +136,7 @@ BODIES = [
     ("if n not in [0]:\n    A[0] = 1.0", "T021", "n not in [0]", "`is` and `in`", "`n != 0`"),
     ("if n in range(2, 4):\n    A[0] = 1.0", "T021", "n in range(2, 4)", "`is` and `in`", "`2 <= n < 4`"),
     ("if n not in range(4):\n    A[0] = 1.0", "T021", "n not in range(4)", "`is` and `in`", "`not (0 <= n < 4)`"),
-    ("if A[0] == None:\n    A[0] = 1.0", "T104", "None", "not a value", "compare with a number"),
+    ("if A[0] == None:\n    A[0] = 1.0", "T104", "None", "not a value", "always have a value"),
     ("if not n:\n    A[0] = 1.0", "T105", "not n", "takes bools", "`n == 0`"),
     ("A[0] = B[1]", "T111", "B[1]", "2 dimensions, but 1 index stands here", "`B[i, j]`"),
     ("A[0] = sum(A[0:n])", "T022", "0:n", "the length of this slice", "write a loop"),
