@@ -483,6 +483,16 @@ def cast(value: Operand, to: object) -> Expr:
     return Call(OPS["cast"], (expr,), kind)
 
 
+def wraps(value: object) -> bool:
+    """Whether it is a sum, difference or product of integers of 16 bits or less, which are soon too few."""
+    return (
+        isinstance(value, Call)
+        and value.op.name in ("add", "sub", "mul")
+        and value.dtype.element.is_int
+        and value.dtype.bits <= 16
+    )
+
+
 def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
     """`value` as stored into `to`: int to float and wider of one kind are implicit, losing conversions a diagnostic."""
     if not isinstance(value, Expr):
@@ -511,6 +521,8 @@ def convert(value: Operand, to: DType, what: str = "the value") -> Expr:
         if widens or (have.is_int and to.is_float):
             return cast(value, to)
     hint = f'cast it: `x.astype("{to.element}")`'
+    if to.is_int and have.bits < to.bits and wraps(value):
+        hint = f'cast what it combines, as in `a.astype("{to.element}")`: in {have} it wraps'
     if have is VOID:
         hint = "what a function without a result gives stands in the elements of its parameters"
     elif have.lanes != to.lanes:  # which no cast changes

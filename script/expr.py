@@ -21,7 +21,7 @@ from tirscript.ir.expr import (
     const,
     integer_text,
 )
-from tirscript.ir.op import OPS, Op, as_expr, build, unify
+from tirscript.ir.op import OPS, Op, as_expr, build, unify, wraps
 from tirscript.ir.words import call_it, words
 
 from .advice import ADVICE, LIBRARIES, advise, advise_graph, advise_member, advise_test, element_hint
@@ -400,7 +400,8 @@ class ExprLowering(ChoiceLowering):
 
 
 def _unsigned(arg: Any) -> bool:
-    return isinstance(arg, Expr) and arg.dtype.kind == "uint"
+    """Whether it is the unsigned one of two operands, and to be cast as it is."""
+    return isinstance(arg, Expr) and arg.dtype.kind == "uint" and not wraps(arg)
 
 
 def _unfit(arg: Any, problem: DiagnosticError) -> bool:
