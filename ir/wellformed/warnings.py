@@ -105,8 +105,8 @@ def _wrong_kinds(block: Block) -> Iterator[Diagnostic]:
     for store in block.body:
         if type(store) is not BufferStore or store.buffer.is_scalar:
             continue
-        named = {id(node) for node in walk(store.indices) if type(node) is Var}
-        onward = any(type(node) is BufferLoad and node.indices == store.indices for node in _loads(store))
+        named = {id(node) for node in walk(store.indices, Var)}
+        onward = any(load.indices == store.indices for load in _loads(store))
         for key, axis in axes.items():
             if onward and axis.kind == "spatial" and key not in named and named <= axes.keys():
                 name = axis.var.name
@@ -122,7 +122,7 @@ def _wrong_kinds(block: Block) -> Iterator[Diagnostic]:
 
 def _loads(store: BufferStore) -> Iterator[BufferLoad]:
     """The loads in a stored value of the buffer that it is stored in."""
-    return (node for node in walk(store.value) if type(node) is BufferLoad and node.buffer is store.buffer)
+    return (node for node in walk(store.value, BufferLoad) if node.buffer is store.buffer)
 
 
 def _parallel(loop: For) -> Iterator[Diagnostic]:
