@@ -22,8 +22,8 @@ class Known(dict[Var, Interval]):
 
     `exprs` holds what is known of whole expressions, such as `n % 4` or `A[i]`, by the conditions around, `steps` what
     variables leave when divided (coefficient, base), `lets` what bound names stand for. Derived bounds are kept until
-    a range changes, so that asking for those of every part of an expression takes linear time; so is `simple`, what is
-    simplified already.
+    a range changes, so that asking for those of every part of an expression takes linear time; so is `simple`, what
+    expressions are when they are simplified.
     """
 
     __slots__ = ("derived", "exprs", "lets", "simple", "steps", "trail", "weights")
@@ -35,7 +35,7 @@ class Known(dict[Var, Interval]):
         self.steps: dict[Var, tuple[int, int]] = {}
         self.weights: dict[Var, int] = {}  # the nodes of `lets`, each written out to the last
         self.derived: dict[int, tuple[Expr, Interval]] = {}
-        self.simple: dict[int, Expr] = {}
+        self.simple: dict[int, tuple[Expr, Expr]] = {}  # of an expression: itself, and what it is simplified
         # what was there before each change, newest last: (table, key, value or None)
         self.trail: list[tuple[dict[Any, Any], Any, Any]] = []
 

@@ -26,7 +26,7 @@ from .proving import Search
 from .quotients import merge_quotients
 
 if TYPE_CHECKING:
-    from .analyzer import Analyzer
+    from .analyzer import Analyzer, Inside
 
 _ADDRESS = OPS["address_of"]
 _ADD, _SUB, _MUL, _NEG = OPS["add"], OPS["sub"], OPS["mul"], OPS["negative"]
@@ -37,6 +37,9 @@ _LOGIC = {OPS["logical_and"]: False, OPS["logical_or"]: True}
 _ANY = CHOICES | {OPS["equal"], OPS["not_equal"]}  # what the table has rules of for values that are no integers
 STEPS = 16  # rules that may be applied at one place
 SEARCH = 64  # steps of the search for a proof of one comparison
+# conditions of one expression under which parts are looked at: a part that several places share is looked at once for
+# each way to it there, of which each step can double the number
+WITHIN = 2000
 
 
 @cache
@@ -55,11 +58,13 @@ class Simplifier:
         self.constants: dict[Buffer, Elements] = {}  # the constants in scope
         self.rules = _rules()
         self.steps = 0
+        self.within = 0  # conditions under which parts of the expression were looked at
         self.effects = False  # whether what is visited may hold calls that do more than read
 
     def whole(self, expr: Expr) -> Any:
         """An expression of the program simplified. A call that does more than read is evaluated as often as it stands
         there, and in its place: two that look alike are not one value."""
+        self.within = 0
         self.effects = type(expr) is not Var and type(expr) is not Const and has_effect(expr)
         return self.visit(expr)
 
@@ -99,8 +104,9 @@ class Simplifier:
 
     def call(self, node: Call) -> Any:
         simple = self.known.simple
-        if id(node) in simple:
-            return node
+        found = simple.get(id(node))
+        if found is not None:
+            return found[1]
         if self.effects and has_effect(node):
             return map_except_buffers(node, self.visit)
         if node.op is _ADDRESS:
@@ -113,7 +119,9 @@ class Simplifier:
             new = self.joined(node)
         else:
             new = self.own(self.inside(node))
-        simple[id(new)] = new
+        if new is not node:
+            simple[id(node)] = node, new
+        simple[id(new)] = new, new
         return new
 
     def inside(self, node: Call) -> Call:
@@ -127,7 +135,7 @@ class Simplifier:
                 if type(first) is Const or type(arg) is Const or (op is OPS["Select"] and self.may_fail(arg)):
                     new.append(self.visit(arg))
                     continue
-                with self.analyzer.scope(condition):
+                with self.where(condition):
                     new.append(self.visit(arg))
             return node if are_same(new, args) else node.replace(args=tuple(new))
         visit = self.visit
@@ -136,6 +144,11 @@ class Simplifier:
             if a is not b:
                 return node.replace(args=given)
         return node
+
+    def where(self, *conditions: Expr) -> Inside:
+        """A scope in which conditions hold; once there were very many, it is one that says nothing of them."""
+        self.within += 1
+        return self.analyzer.scope(*conditions if self.within < WITHIN else ())
 
     def joined(self, node: Call) -> Any:
         """`a and b and c`, or with `or`: each part where those before it do not decide."""
@@ -146,17 +159,18 @@ class Simplifier:
             spine.append(first)
             first = first.args[0]
         seconds: list[Expr] = []
-        with self.analyzer.scope():
+        with self.where():
             first = part = self.visit(first)
             for call in reversed(spine):
-                self.analyzer.assume(negation(part) if _LOGIC[op] else part)
+                if self.within < WITHIN:
+                    self.analyzer.assume(negation(part) if _LOGIC[op] else part)
                 part = self.visit(call.args[1])
                 seconds.append(part)
         result = first
         for call, part in zip(reversed(spine), seconds):
             same = result is call.args[0] and part is call.args[1]
             new = self.own(call if same else call.replace(args=(result, part)))
-            self.known.simple[id(new)] = new
+            self.known.simple[id(new)] = new, new
             result = new
         return result
 
@@ -433,7 +447,7 @@ class Simplifier:
             return False
         if not self.droppable(condition) or not self.droppable(by):
             return False
-        with self.analyzer.scope(by):
+        with self.where(by):
             return Search(self.analyzer.facts, SEARCH).condition(condition) is True
 
     def choice(self, node: Call) -> Expr | None:

@@ -1,14 +1,18 @@
-"""Names that stand for names that stand for names: written out, they double with each one."""
+"""Names that stand for names that stand for names, and conditions of shared ones: written out, they double with each."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import Expr, Var, const, get_op
+from tirscript.ir import Call, Expr, Var, const, get_op
 from tirscript.ir.arith import Analyzer
 from tirscript.ir.arith.bounds import LONGEST_LET
+from tirscript.ir.arith.simplifier import Simplifier
+from tirscript.ir.dtype import BOOL
 
 HEAD = """@T.prim_func
 def f(A: T.Buffer((8,), "int32"), n: T.int32):
@@ -76,3 +80,31 @@ def test_long_chains_are_built(step: str, python: object) -> None:
     A = np.zeros(8, "int32")
     tirscript.build(program)(A, 11)
     assert A[0] == expected
+
+
+AND, OR, SELECT = get_op("logical_and"), get_op("logical_or"), get_op("Select")
+JOINED = (
+    lambda a, b, e: OR(AND(a, e), AND(b, e)),
+    lambda a, b, e: OR(AND(e, a), AND(e, b)),
+    lambda a, b, e: AND(OR(a, e), OR(b, e)),
+    lambda a, b, e: SELECT(a, e, AND(b, e)),
+)
+
+
+@pytest.mark.parametrize("step", range(len(JOINED)))
+@pytest.mark.parametrize("leaf", [lambda name: Var(name, BOOL), lambda name: Var(name) < Var(f"{name}n")])
+def test_what_conditions_share_is_not_looked_at_for_each_way_to_it(
+    step: int, leaf: Callable[[str], Expr], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expr, looks, steps = leaf("e"), 0, 18
+    for at in range(steps):
+        expr = JOINED[step](leaf(f"a{at}"), leaf(f"b{at}"), expr)
+
+    def own(self: Simplifier, node: Call, kept: Callable[[Simplifier, Call], Expr] = Simplifier.own) -> Expr:
+        nonlocal looks
+        looks += 1
+        assert looks < 20_000, "each of 2**18 ways is gone"
+        return kept(self, node)
+
+    monkeypatch.setattr(Simplifier, "own", own)
+    assert Analyzer().simplify(expr).dtype is BOOL
