@@ -67,7 +67,7 @@ from tirscript.ir.written import written_params
 from tirscript.passes.layouts.unwritten import is_marked
 
 from ..runtime.arguments import described, has_parts, scalar_argument
-from ..runtime.arrays import ArrayProblem, array_of, as_array
+from ..runtime.arrays import ArrayProblem, array_of, as_array, new_array
 from ..runtime.library import call_library, get_library, library_names
 from .graph_arrays import as_arrays, can_be_written, with_own_memory, without_gaps
 from .graph_types import problem_of, sizes_of
@@ -408,7 +408,7 @@ class _Scope:
         sizes = [int(self.number(dim)) for dim in kind.shape]
         if min(sizes, default=0) < 0:
             raise _wrong("T207", f"a result would have the shape {tuple(sizes)}", expr.span)
-        return np.zeros(sizes, numpy_dtype(kind.dtype))
+        return new_array(tuple(sizes), numpy_dtype(kind.dtype), "a result", expr.span, zeros=True)
 
     # -- types
 

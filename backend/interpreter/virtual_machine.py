@@ -20,6 +20,8 @@ from tirscript.ir.graph_ops.foreign import new_memory
 from tirscript.ir.span import Span
 from tirscript.ir.words import counted
 
+from ..runtime.arrays import new_array
+
 Args = Sequence[Any]
 Builtin = Callable[[Args, Span | None], Any]
 
@@ -29,7 +31,7 @@ def new_tensor(call: OpCall, value: Callable[[GraphExpr], Any]) -> Any:
     shape, kind = (value(one) if isinstance(one, GraphExpr) else one for one in new_memory(call))
     if not isinstance(shape, tuple) or min(shape, default=0) < 0 or not isinstance(kind, (str, DType)):
         _wrong("new memory is told no shape and dtype", call.span)
-    return np.zeros(shape, numpy_dtype(dtype(kind)))
+    return new_array(shape, numpy_dtype(dtype(kind)), "a tensor", call.span, zeros=True)
 
 
 def _wrong(message: str, span: Span | None, told: Any = "") -> NoReturn:
@@ -38,7 +40,7 @@ def _wrong(message: str, span: Span | None, told: Any = "") -> NoReturn:
 
 
 def _heap(args: Args, span: Span | None) -> Any:
-    return np.zeros(int(args[0]), "int64")
+    return new_array((int(args[0]),), np.dtype("int64"), "the heap of shapes", span, zeros=True)
 
 
 def _match_shape(args: Args, span: Span | None) -> Any:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tirscript.ir import Buffer, DiagnosticError, DType
+from tirscript.ir import Buffer, DiagnosticError, DType, error
 from tirscript.ir.computed import not_computed
 from tirscript.ir.constant import ConstantTensor, is_masked
-from tirscript.ir.words import with_article
+from tirscript.ir.span import Span
+from tirscript.ir.words import parenthesized, with_article
 
 
 class ArrayProblem(Exception):
@@ -64,6 +66,30 @@ def as_array(value: Any, buffer: Buffer, writable: bool = False) -> np.ndarray[A
     if writable and not array.flags.writeable:
         raise ArrayProblem("an array that can be written", "a read-only one", "pass a copy: `array.copy()`")
     return array
+
+
+def new_array(
+    shape: tuple[int, ...], dtype: np.dtype[Any], what: str, span: Span | None = None, *, zeros: bool = False
+) -> np.ndarray[Any, Any]:
+    """Memory for `what`. Raises DiagnosticError where there is none."""
+    try:
+        return np.zeros(shape, dtype) if zeros else np.empty(shape, dtype)
+    except (MemoryError, ValueError):  # more than there is, and more than numpy counts
+        message = f"there is no memory for {what} of shape {parenthesized(shape)}"
+        raise DiagnosticError([error("T301", message, span)]) from None
+
+
+def in_rows(value: Any, buffer: Buffer, sizes: Sequence[int | None]) -> Any:
+    """An argument that is only read, as kernels take it: a copy of an array whose rows are apart or in another order,
+    or whose elements are at odd addresses. What does not have the buffer's dtype and `sizes` (None is any) stays."""
+    try:
+        array = value if type(value) is np.ndarray else as_array(value, buffer)
+        same = array.dtype == numpy_dtype(buffer.dtype) and array.ndim == len(sizes)
+        if not same or any(one not in (None, size) for one, size in zip(sizes, array.shape, strict=True)):
+            return value
+        return value if array.flags.c_contiguous and array.flags.aligned else array.copy("C")
+    except (ArrayProblem, MemoryError):
+        return value  # which is told where it is refused
 
 
 def plain_array(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -24,6 +24,7 @@ from tirscript.ir.words import arguments_named, miscounted
 
 from ..interpreter.ops import evaluator, number
 from .arguments import bind_arguments, described, has_parts, unpacking
+from .arrays import in_rows, new_array
 from .built import BuiltFunction
 from .signature import graph_signature
 
@@ -34,7 +35,7 @@ class GraphFunction(BuiltFunction):
     """A built graph function: call it with arrays and numbers, by position or by name; it returns what it gives.
 
     Tensors are numpy arrays (or anything that speaks DLPack or the buffer protocol), tuples Python tuples, shapes
-    tuples of ints. Raises DiagnosticError before anything runs where an argument is not what its parameter says.
+    tuples of ints. Arrays with gaps or in another order are copied. Raises DiagnosticError before anything runs where an argument is not what its parameter says.
     """
 
     def __init__(self, func: GraphFunc, lowered: PrimFunc, native: Callable[..., None]) -> None:
@@ -54,7 +55,18 @@ class GraphFunction(BuiltFunction):
         self.lowered = lowered
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        flat = self._tensors(self._given(args, kwargs))
+        given = self._given(args, kwargs)
+        try:
+            return self._result_of(given)
+        except DiagnosticError:
+            pairs = zip(given, self.func.params, strict=True)
+            copied = [_in_rows(value, param.type, param.name) for value, param in pairs]
+            if all(a is b for a, b in zip(copied, given, strict=True)):
+                raise
+        return self._result_of(copied)
+
+    def _result_of(self, given: Sequence[Any]) -> Any:
+        flat = self._tensors(given)
         try:
             values = self._values(flat)
             outs = [make(values) for make in self._outs]
@@ -142,6 +154,19 @@ class GraphFunction(BuiltFunction):
         return f"<tirscript graph function {self.__name__}{self.__signature__}>"
 
 
+def _in_rows(value: Any, kind: GraphType, name: str) -> Any:
+    """An argument whose tensors kernels take as they lie: copies where they do not."""
+    if type(kind) is TupleType and has_parts(value) and len(value) == len(kind.fields):
+        parts = [
+            _in_rows(one, field, f"{name}[{at}]") for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
+        ]
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
+    if type(kind) is not TensorType or kind.dtype is None or kind.shape is None:
+        return value
+    sizes = [int(dim.value) if type(dim) is Const else None for dim in kind.shape]
+    return in_rows(value, Buffer(name, kind.shape, kind.dtype), sizes)
+
+
 def _describe(value: Any) -> str:
     if has_parts(value):
         return f"a {type(value).__name__} of {len(value)}"
@@ -190,10 +215,10 @@ def _places(inputs: Sequence[Var | Buffer], outs: Sequence[Buffer]) -> dict[Var,
 
 def _maker(buffer: Buffer, func: GraphFunc) -> Callable[[dict[Var, Any]], np.ndarray[Any, Any]]:
     """What makes memory for a result of `func`, given the values of the symbolic dimensions."""
-    dtype = numpy_dtype(buffer.dtype)
+    dtype, what = numpy_dtype(buffer.dtype), f"a result of `{func.name}`"
     if _is_static(buffer):
         shape = tuple(int(dim.value) for dim in buffer.shape if type(dim) is Const)
-        return lambda values: np.empty(shape, dtype)
+        return lambda values: new_array(shape, dtype, what, func.span)
     return memory(buffer, func)
 
 
@@ -202,7 +227,7 @@ def memory(kind: Buffer | TensorType, func: GraphFunc) -> Callable[[dict[Any, An
     dimensions."""
     assert kind.shape is not None and kind.dtype is not None
     dtype, span = numpy_dtype(kind.dtype), kind.span or func.span
-    sizes = [evaluator(dim) for dim in kind.shape]
+    sizes, what = [evaluator(dim) for dim in kind.shape], f"a result of `{func.name}`"
 
     def make(values: dict[Any, Any]) -> np.ndarray[Any, Any]:
         try:
@@ -211,10 +236,10 @@ def memory(kind: Buffer | TensorType, func: GraphFunc) -> Callable[[dict[Any, An
             shape = tuple([int(number(dim, values, span)) for dim in kind.shape or ()])  # which says what divides
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > MOST:
             given = ", ".join(f"`{var.name}` is {value}" for var, value in values.items() if type(var) is Var)
-            message = f"a result of `{func.name}` would have the shape {shape}, where {given}"
+            message = f"{what} would have the shape {shape}, where {given}"
             hint = f"give {'larger' if min(shape) < 0 else 'smaller'} arrays"
             raise DiagnosticError([error("T301", message, span, hint=hint)])
-        return np.empty(shape, dtype)
+        return new_array(shape, dtype, what, span)
 
     return make
 

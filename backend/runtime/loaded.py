@@ -35,7 +35,7 @@ from ..export.plan import (
     CParam,
     LibraryPlan,
 )
-from .arrays import numpy_dtype
+from .arrays import new_array, numpy_dtype
 from .c_library import C_TYPES
 
 _CODES = {ARGUMENT: "T301", BOUNDS: "T302", DIVISION: "T304", MEMORY: "T301", DEPTH: "T309"}
@@ -253,7 +253,9 @@ class LoadedFunction:
         if graph is None:
             return self._call(self.plan.params, given)
         flat = [leaf for value, tree in zip(given, graph.takes, strict=True) for leaf in self._apart(value, tree)]
-        outs = [np.empty(shape, _dtype(one)) for shape, one in zip(self._shapes(flat), self._results, strict=True)]
+        flat = [_in_rows(one, value) for one, value in zip(self._inputs, flat, strict=True)]
+        what, shapes = f"a result of `{self.plan.name}`", self._shapes(flat)
+        outs = [new_array(shape, _dtype(one), what) for shape, one in zip(shapes, self._results, strict=True)]
         self._call(self.plan.params, [*flat, *outs])
         return _together(graph.gives, iter(outs))
 
@@ -361,6 +363,17 @@ class LoadedFunction:
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}{self.__signature__} of {self.library.path.name}>"
+
+
+def _in_rows(one: CParam, value: Any) -> Any:
+    from tirscript.ir import Buffer, Var
+
+    from .arrays import in_rows
+
+    if one.kind != "array":
+        return value
+    sizes = [int(size) if size.isdecimal() else None for size in one.shape]
+    return in_rows(value, Buffer(one.name, (Var("n", dtype("int64")),), dtype(one.dtype)), sizes)
 
 
 _PASSED = {"array": LoadedFunction._array, "scalar": LoadedFunction._scalar, "pointer": LoadedFunction._pointer}

@@ -73,8 +73,7 @@ class SteppedFunction(GraphFunction):
         self._steps = self._done(main.body)
         self._result = self._value(main.value)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        given = self._given(args, kwargs)
+    def _result_of(self, given: Sequence[Any]) -> Any:
         values: dict[Any, Any] | None = None if self._shapes is None else _sizes(self._shapes, given)
         if values is None:  # which says what is wrong
             flat = self._tensors(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
+import tirscript
 from tirscript.backend.build import build
 from tirscript.backend.interpreter import interpret
 from tirscript.ir import DiagnosticError, constant
@@ -162,3 +164,52 @@ def copy(A: T.Buffer((2,), "bfloat16"), B: T.Buffer((2,), "bfloat16")):
         assert out.tolist() == [1, 2]
         with pytest.raises(DiagnosticError, match="an array that can be written, got a read-only one"):
             run(out, given)
+
+
+PAIRS = """
+@G.graph_func
+def f(x: G.Tensor(("n", 6), "float32"), y: G.Tuple(G.Tensor(("n", 6), "float32"))):
+    return G.add(x, y[0])
+"""
+UNIQUE = """
+@G.graph_func
+def f(x: G.Tensor(("n", 6), "float32"), y: G.Tuple(G.Tensor(("n", 6), "float32"))):
+    a = G.nonzero(G.add(x, y[0]))
+    return a
+"""
+
+
+def as_values() -> list[Any]:
+    """The same 4 by 6 numbers in arrays that lie in all ways."""
+    plain = np.arange(24, dtype="float32").reshape(4, 6)
+    odd = np.zeros(97, "uint8")[1:].view("float32").reshape(4, 6)
+    odd[:] = plain
+    turned = np.ascontiguousarray(plain[::-1])[::-1]
+    return [plain, np.asfortranarray(plain), np.repeat(plain, 2, 1)[:, ::2], turned, odd]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize("text", [PAIRS, UNIQUE], ids=["whole", "in steps"])
+def test_tensors_of_graph_functions_are_values_wherever_they_lie(text: str, target: str) -> None:
+    func, native = parse(text), build(parse(text), target=target)
+    expected = interpret(func, as_values()[0], (as_values()[0],))
+    for value in as_values():
+        for first, second in ((value, as_values()[0]), (as_values()[0], value)):
+            assert np.array_equal(native(first, (second,)), expected)
+    with pytest.raises(DiagnosticError, match=r"expected shape \(n, 6\) = \(6, 6\), got \(6, 4\)"):
+        native(as_values()[0].T, (as_values()[0],))
+
+
+def test_tensors_of_exported_graph_functions_are_values_too(tmp_path: Path) -> None:
+    text = '@G.graph_func\ndef f(x: G.Tensor(("n", 6), "float32")):\n    return G.add(x, x)\n'
+    build(parse(text)).export(tmp_path / "f.so")
+    f = tirscript.load(tmp_path / "f.so")["f"]
+    for value in as_values():
+        assert np.array_equal(f(value), as_values()[0] * 2)
+
+
+def test_there_is_no_memory_for_a_result() -> None:
+    wide = np.broadcast_to(np.float32(1), (1 << 40, 6))
+    text = '@G.graph_func\ndef f(x: G.Tensor(("n", 6), "float32")):\n    return G.add(x, x)\n'
+    with pytest.raises(DiagnosticError, match=r"no memory for a result of `f` of shape \(1099511627776, 6\)"):
+        build(parse(text))(wide)
