@@ -14,6 +14,7 @@ import click
 
 from tirscript.ir import DiagnosticError, GraphFunc, Module, error
 from tirscript.ir.graph import PrimType, TensorType
+from tirscript.ir.whole_files import written
 
 from .arguments import Argument, Request, arguments, options
 from .files import FILE, Chosen, choose, spare, writing
@@ -271,7 +272,7 @@ def _save(path: str, name: str, found: list[Argument]) -> None:
     if len(arrays) > 1 and path.endswith(".npy"):
         message = f"`{name}` writes {len(arrays)} arrays ({', '.join(arrays)}), and {path} holds one"
         raise DiagnosticError([error("T404", message, hint=f"`--output {path.removesuffix('.npy')}.npz`")])
-    with writing(path), open(path, "wb") as file:
+    with writing(path), written(path) as file:
         if len(arrays) == 1 and not path.endswith(".npz"):
             np.save(file, next(iter(arrays.values())))
         else:

@@ -30,25 +30,34 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
         raise
 
 
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file as a whole. It keeps its permissions, its owner and the links to it where it exists; a device takes
+@contextlib.contextmanager
+def written(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[BinaryIO]:
+    """A file for bytes that is `path` when the block ends; nothing is changed where it fails. It keeps its permissions,
+    its owner and the links to it where it exists, and has those of new files or `mode` where it does not; a device takes
     what is written. Raises OSError where it cannot be written."""
     try:
         target = os.path.realpath(path)  # links go on pointing to it
         before = os.stat(target) if os.path.exists(target) else None
         if before is not None and not stat.S_ISREG(before.st_mode):
             with open(target, "wb") as device:
-                device.write(data)
+                yield device
             return
-        with replacing(target, mode=None if before is None else stat.S_IMODE(before.st_mode)) as file:
-            file.write(data)
+        with replacing(target, mode=mode if before is None else stat.S_IMODE(before.st_mode)) as file:
+            yield file
             # who may not give files away keeps them; Windows has no owners
             with contextlib.suppress(OSError, AttributeError):
                 if before is not None:
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
     except OSError as problem:
-        problem.filename = os.fspath(path)  # not the name of what is written beside
+        if problem.errno is not None:  # numpy tells in other words what it could not write
+            problem.filename = os.fspath(path)  # not the name of what is written beside
         raise
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file as a whole, as `written` does."""
+    with written(path) as file:
+        file.write(data)
 
 
 def reason(problem: OSError | ValueError) -> str:
@@ -63,4 +72,4 @@ def _of_new_files() -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["reason", "replacing", "write_file"]
+__all__ = ["reason", "replacing", "write_file", "written"]

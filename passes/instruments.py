@@ -12,6 +12,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.equal import differences, structural_equal
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.module import Module
+from tirscript.ir.whole_files import write_file
 from tirscript.ir.words import counted
 
 from .pipeline import Instrument, Pass, pass_names
@@ -137,7 +138,7 @@ class DumpEach(Instrument):
 
     def write(self, name: str, program: PrimFunc | Module) -> None:
         """Write one stage."""
-        (self.folder / f"{self.count:02}_{name}.py").write_text(program.script(constants="inline"), encoding="utf-8")
+        write_file(self.folder / f"{self.count:02}_{name}.py", program.script(constants="inline").encode())
         self.count += 1
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tirscript.ir import DiagnosticError, PrimFunc, Var, error
+from tirscript.ir.whole_files import write_file
 
 from ..core import Core
 from ..request import Request
@@ -59,14 +60,14 @@ def write_files(request: Request, what: Exportable, path: Path, header: Path | N
     made = prepare(what, library_prefix(path, prefix), "C99", StructLayout())
     text, libraries = source_text(made, request.debug)
     if path.suffix == ".c":
-        path.write_text(text)
+        write_file(path, text.encode())
     else:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / f"{path.stem}.c"
-            source.write_text(text)
+            source.write_bytes(text.encode())
             compile_c(source, path, host(), libraries, request.opt_level)
     if header is not None:
-        header.write_text(header_text(made.plan, header.name))
+        write_file(header, header_text(made.plan, header.name).encode())
     return path
 
 
@@ -108,7 +109,7 @@ class Sources:
 
         folder = tempfile.TemporaryDirectory()
         source, made = Path(folder.name) / "kernels.c", Path(folder.name) / "libkernels.so"
-        source.write_text(self.text)
+        source.write_bytes(self.text.encode())
         compile_c(source, made, host(), self._made[1], self.request.opt_level)
         library = load(made)
         weakref.finalize(library, _unload, library.handle, folder)

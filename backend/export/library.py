@@ -13,6 +13,7 @@ from msgspec import Struct
 from tirscript.ir import Buffer, Const, DiagnosticError, Module, PrimFunc, StringImm, error, suggest
 from tirscript.ir.graph import GraphFunc, GraphType, PrimType, ShapeType, TupleType
 from tirscript.ir.node import recursion_room
+from tirscript.ir.whole_files import write_file
 
 from ..llvm.host import Host, host
 from ..runtime.arguments import written_params
@@ -95,13 +96,13 @@ def export(
             spill.mkdir()
         module, machine = optimized(code, chosen, opt_level, spill)
         if form == ".ll":
-            path.write_text(str(module))
+            write_file(path, str(module).encode())
         elif form == ".bc":
-            path.write_bytes(module.as_bitcode())
+            write_file(path, module.as_bitcode())
         elif form == ".s":
-            path.write_text(machine.emit_assembly(module))
+            write_file(path, machine.emit_assembly(module).encode())
         elif form == ".o":
-            path.write_bytes(machine.emit_object(module))
+            write_file(path, machine.emit_object(module))
         else:
             from .link import archive, link_shared
 
@@ -112,7 +113,7 @@ def export(
             else:
                 link_shared([made], path, chosen, code.libraries, threads=code.plan.threads)
     if header is not None:
-        Path(header).write_text(header_text(code.plan, Path(header).name))
+        write_file(header, header_text(code.plan, Path(header).name).encode())
     return path
 
 

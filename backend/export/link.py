@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tirscript.ir import DiagnosticError, error
+from tirscript.ir.whole_files import written
 
 from ..llvm.host import Host, host
 from ..runtime.c_library import CFunction
@@ -34,19 +37,11 @@ def compiler(target: Host) -> list[str] | None:
 def link_shared(
     objects: Sequence[Path], path: Path, target: Host, libraries: Sequence[CFunction], *, threads: bool
 ) -> None:
-    """A shared library of object files, which names the libraries it needs. Raises DiagnosticError T402."""
+    """Make a shared library of object files, which names the libraries it needs. Raises DiagnosticError T402."""
     if target.triple.startswith("wasm"):
-        _run(
-            [
-                _tool("wasm-ld"),
-                "--no-entry",
-                "--export-dynamic",
-                "--allow-undefined",
-                *map(str, objects),
-                "-o",
-                str(path),
-            ]
-        )
+        flags = ["--no-entry", "--export-dynamic", "--allow-undefined"]
+        with _whole(path) as made:
+            _run([_tool("wasm-ld"), *flags, *map(str, objects), "-o", str(made)])
         return
     command = compiler(target)
     if command is None:
@@ -55,13 +50,15 @@ def link_shared(
     needed = [word for file in dict.fromkeys(where) for word in (str(file), f"-Wl,-rpath,{file.parent}")]
     # the pool's threads are in its code when the library is closed
     more = ["-pthread", *(["-Wl,-z,nodelete"] if "linux" in target.triple else [])] if threads else []
-    _run([*command, "-shared", "-fPIC", *map(str, objects), "-o", str(path), *needed, *more, "-lm"])
+    more += _named(path, target)
+    with _whole(path) as made:
+        _run([*command, "-shared", "-fPIC", *map(str, objects), "-o", str(made), *needed, *more, "-lm"])
 
 
 def archive(objects: Sequence[Path], path: Path, target: Host) -> None:
     """A static library of object files."""
-    path.unlink(missing_ok=True)
-    _run([_tool("ar"), "rcs", str(path), *map(str, objects)])
+    with _whole(path) as made:
+        _run([_tool("ar"), "rcs", str(made), *map(str, objects)])
 
 
 def compile_c(source: Path, path: Path, target: Host, libraries: Sequence[CFunction], opt_level: int) -> None:
@@ -71,8 +68,25 @@ def compile_c(source: Path, path: Path, target: Host, libraries: Sequence[CFunct
         raise _missing(f"a C compiler for {target.triple}")
     where = [Path(name) for one in libraries if (name := getattr(one.owner, "_name", None))]
     needed = [word for file in dict.fromkeys(where) for word in (str(file), f"-Wl,-rpath,{file.parent}")]
-    flags = ["-std=c99", f"-O{opt_level}", "-ffp-contract=off", "-shared", "-fPIC"]
-    _run([*command, *flags, str(source), "-o", str(path), *needed, "-lm"])
+    flags = ["-std=c99", f"-O{opt_level}", "-ffp-contract=off", "-shared", "-fPIC", *_named(path, target)]
+    with _whole(path) as made:
+        _run([*command, *flags, str(source), "-o", str(made), *needed, "-lm"])
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Where a tool makes a file that is then written as a whole: who has loaded the one before keeps it, and it is
+    there still where the tool fails or the disk is full."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / path.name
+        yield made
+        with open(made, "rb") as source, written(path, made.stat().st_mode & 0o777) as file:
+            shutil.copyfileobj(source, file)
+
+
+def _named(path: Path, target: Host) -> list[str]:
+    """On macOS a library says by what path it is found, that which it is written to unless it is told."""
+    return [f"-Wl,-install_name,{path}"] if any(system in target.triple for system in ("darwin", "macos")) else []
 
 
 def _tool(name: str) -> str:

@@ -158,7 +158,8 @@ def _in_rows(value: Any, kind: GraphType, name: str) -> Any:
     """An argument whose tensors kernels take as they lie: copies where they do not."""
     if type(kind) is TupleType and has_parts(value) and len(value) == len(kind.fields):
         parts = [
-            _in_rows(one, field, f"{name}[{at}]") for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
+            _in_rows(one, field, f"{name}[{at}]")
+            for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
         ]
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
     if type(kind) is not TensorType or kind.dtype is None or kind.shape is None:
