@@ -32,9 +32,11 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
 
 @contextlib.contextmanager
 def written(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[BinaryIO]:
-    """A file for bytes that is `path` when the block ends; nothing is changed where it fails. It keeps its permissions,
-    its owner and the links to it where it exists, and has those of new files or `mode` where it does not; a device takes
-    what is written. Raises OSError where it cannot be written."""
+    """A file for bytes that is `path` when the block ends; nothing is changed where it fails.
+
+    It keeps its permissions, its owner and the links to it where it exists, and has `mode` or the permissions of new
+    files where it does not; a device takes what is written. Raises OSError where it cannot be written.
+    """
     try:
         target = os.path.realpath(path)  # links go on pointing to it
         before = os.stat(target) if os.path.exists(target) else None

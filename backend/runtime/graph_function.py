@@ -35,7 +35,9 @@ class GraphFunction(BuiltFunction):
     """A built graph function: call it with arrays and numbers, by position or by name; it returns what it gives.
 
     Tensors are numpy arrays (or anything that speaks DLPack or the buffer protocol), tuples Python tuples, shapes
-    tuples of ints. Arrays with gaps or in another order are copied. Raises DiagnosticError before anything runs where an argument is not what its parameter says.
+    tuples of ints. Arrays with gaps or in another order are copied.
+
+    Raises DiagnosticError before anything runs where an argument is not what its parameter says.
     """
 
     def __init__(self, func: GraphFunc, lowered: PrimFunc, native: Callable[..., None]) -> None:
@@ -157,10 +159,8 @@ class GraphFunction(BuiltFunction):
 def _in_rows(value: Any, kind: GraphType, name: str) -> Any:
     """An argument whose tensors kernels take as they lie: copies where they do not."""
     if type(kind) is TupleType and has_parts(value) and len(value) == len(kind.fields):
-        parts = [
-            _in_rows(one, field, f"{name}[{at}]")
-            for at, (one, field) in enumerate(zip(value, kind.fields, strict=True))
-        ]
+        pairs = enumerate(zip(value, kind.fields, strict=True))
+        parts = [_in_rows(one, field, f"{name}[{at}]") for at, (one, field) in pairs]
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
     if type(kind) is not TensorType or kind.dtype is None or kind.shape is None:
         return value

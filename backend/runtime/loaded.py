@@ -314,13 +314,11 @@ class LoadedFunction:
 
     def _array(self, one: CParam, value: Any, keep: list[Any]) -> Any:
         """The struct of an array."""
-        from tirscript.ir import Buffer, Var
-
         from .arrays import ArrayProblem, as_array
 
         want = _dtype(one)
         try:  # what the struct does not say is looked at here, the rest by the entry in the library
-            array = as_array(value, Buffer(one.name, (Var("n", dtype("int64")),), dtype(one.dtype)), one.written)
+            array = as_array(value, _buffer(one), one.written)
         except ArrayProblem as problem:
             self._refused(one, problem)
         if any(step % want.itemsize for step in array.strides):
@@ -366,14 +364,21 @@ class LoadedFunction:
 
 
 def _in_rows(one: CParam, value: Any) -> Any:
-    from tirscript.ir import Buffer, Var
-
     from .arrays import in_rows
 
-    if one.kind != "array":
-        return value
-    sizes = [int(size) if size.isdecimal() else None for size in one.shape]
-    return in_rows(value, Buffer(one.name, (Var("n", dtype("int64")),), dtype(one.dtype)), sizes)
+    return in_rows(value, _buffer(one), _sizes(one)) if one.kind == "array" else value
+
+
+def _sizes(one: CParam) -> list[int | None]:
+    return [int(size) if size.isdecimal() else None for size in one.shape]
+
+
+def _buffer(one: CParam) -> Any:
+    """A parameter as a buffer; dimensions that are no numbers are all unknown."""
+    from tirscript.ir import Buffer, Var, const
+
+    sizes = [Var("n", dtype("int64")) if size is None else const(size, "int64") for size in _sizes(one)]
+    return Buffer(one.name, tuple(sizes), dtype(one.dtype))
 
 
 _PASSED = {"array": LoadedFunction._array, "scalar": LoadedFunction._scalar, "pointer": LoadedFunction._pointer}

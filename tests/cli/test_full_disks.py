@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from helpers.cli import ROOT
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")

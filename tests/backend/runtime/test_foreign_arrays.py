@@ -208,6 +208,14 @@ def test_tensors_of_exported_graph_functions_are_values_too(tmp_path: Path) -> N
         assert np.array_equal(f(value), as_values()[0] * 2)
 
 
+def test_bytes_have_the_shape_of_a_parameter_of_an_exported_function_too(tmp_path: Path) -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer((2, 3), "int8"), B: T.Buffer((2, 3), "int8")):\n    B[1, 2] = A[1, 1]\n'
+    build(parse(text)).export(tmp_path / "f.so")
+    out = bytearray(6)
+    tirscript.load(tmp_path / "f.so")["f"](bytes(range(6)), out)
+    assert out == bytes([0, 0, 0, 0, 0, 4])
+
+
 def test_there_is_no_memory_for_a_result() -> None:
     wide = np.broadcast_to(np.float32(1), (1 << 40, 6))
     text = '@G.graph_func\ndef f(x: G.Tensor(("n", 6), "float32")):\n    return G.add(x, x)\n'
