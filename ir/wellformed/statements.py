@@ -353,7 +353,7 @@ class Verifier(Values):
                         spot(part, axis),
                         hint=f'cast it: `x.astype("{kind}")`',
                     )
-        for axis, message, hint, places in axis_problems(node, bindings):
+        for axis, message, hint, places in () if self.unreached else axis_problems(node, bindings):
             labels = [label for place, words in places for label in pointing(place.span, words)]
             self.report("T203", message, axis, notes=labels, hint=hint)
         for axis in node.axes:

@@ -7,6 +7,7 @@ import pytest
 
 import tirscript
 from tirscript import DiagnosticError
+from tirscript.passes.schedule import Schedule
 
 EMPTY = """
 @T.prim_func
@@ -47,3 +48,19 @@ def test_elsewhere_it_is_told(body: str, index: int) -> None:
         tirscript.parse(
             f'@T.prim_func\ndef f(A: T.Buffer((4, 0), "float32"), B: T.Buffer((4,), "float32")):\n    {body}\n'
         )
+
+
+def test_blocks_may_be_bound_to_anything_where_nothing_runs() -> None:
+    kernel = tirscript.parse("""
+@T.prim_func
+def f(A: T.Buffer((0, 4), "int8")):
+    for i, j in T.grid(0, 4):
+        with T.block("A"):
+            a, b = T.axis.remap("SS", [i, j])
+            A[a, b] = T.int8(1)
+""")
+    schedule = Schedule(kernel)
+    schedule.split("j", [None, 3])
+    assert tirscript.parse(schedule.func.script()).script() == schedule.func.script()
+    with pytest.raises(DiagnosticError, match="its value goes from 0 to 5"):
+        tirscript.parse(schedule.func.script().replace("0, 2, 3", "1, 2, 3").replace("0, 4", "1, 4"))
