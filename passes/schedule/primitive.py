@@ -20,10 +20,14 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.check import describe, fits, in_words
-from tirscript.ir.expr import Var
+from tirscript.ir.expr import Expr, Var
+from tirscript.ir.index_map import IndexMap
+from tirscript.ir.rewrite import definitions, free_buffers, free_vars
 from tirscript.ir.scopes import scope_advice
 from tirscript.ir.stmt import Block, For
+from tirscript.ir.wellformed.places import MAX_DEPTH
 from tirscript.ir.words import documentation
 
 from .edit import Edit
@@ -176,6 +180,21 @@ def _each(reader: Reader, name: str, value: Any, edit: Edit) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         edit.wrong(f"`{name}` takes a list, not {describe(value)}")
     return [reader(name, item, edit) for item in value]
+
+
+def check_names(value: Any, edit: Edit, depth: int = 0) -> None:
+    """Refuse expressions and index maps, in lists too, of variables and buffers that are not of the function."""
+    if isinstance(value, (list, tuple, dict)):
+        # values in themselves are refused by who takes values of any kind
+        for item in () if depth > MAX_DEPTH else value.values() if isinstance(value, dict) else value:
+            check_names(item, edit, depth + 1)
+    elif isinstance(value, (Expr, IndexMap)):
+        named: list[Var | Buffer] = [*free_vars(value), *free_buffers(value)]
+        foreign = {id(one): one.name for one in named}
+        for one in definitions(edit.func) if foreign else ():
+            foreign.pop(id(one), None)
+        for name in foreign.values():
+            edit.wrong(f"`{edit.function}` has no such variable as `{name}`", hint="take those of its own")
 
 
 def _plain(hint: Any, name: str, value: Any, edit: Edit) -> Any:

@@ -27,7 +27,7 @@ from tirscript.ir.words import counted, words
 from ..pipeline import REPORT
 from .edit import Edit
 from .naming import name_apart
-from .primitive import PRIMITIVES, BlockHandle, LoopHandle, Primitive, readers_of, to_handle
+from .primitive import PRIMITIVES, BlockHandle, LoopHandle, Primitive, check_names, readers_of, to_handle
 from .refusal import ScheduleError, refusal
 from .trace import Mark, Recorder, Trace
 from .tree import Tree
@@ -154,6 +154,7 @@ class Schedule:
         try:
             with recursion_room():
                 values = _read(entry, arguments, readers, edit)
+                check_names(tuple(arguments.values()), edit)
                 result = entry.function(edit, *values[0], **values[1])
                 if tree.func is not before and self._verify:
                     self._checked(entry, tree.func)

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from tirscript.ir.buffer import Buffer
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import BufferLoad, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
@@ -253,7 +255,8 @@ def value_text(value: Any) -> str:
         return rule(value)
     if isinstance(value, Expr):
         return _expression(value)
-    return repr(value)
+    number = value.item() if getattr(value, "shape", None) == () else value  # one of numpy's as Python's
+    return repr(value) if type(number) is type(value) else value_text(number)
 
 
 def _index_map(value: IndexMap) -> str:
@@ -281,10 +284,12 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     BlockHandle: lambda value: repr(value.name),
     LoopHandle: lambda value: repr(value.var.name),
     IndexMap: _index_map,
+    Buffer: lambda value: value.name,
     list: _items,
     tuple: _items,
     dict: lambda value: "{" + ", ".join(f"{k!r}: {value_text(v)}" for k, v in value.items()) + "}",
-    Const: lambda value: repr(value.value),
+    Const: lambda value: value_text(value.value),
+    float: lambda value: repr(value) if math.isfinite(value) else f"float({str(value)!r})",
 }
 
 
@@ -335,6 +340,9 @@ def _value(node: ast.expr) -> Any:
         return _program(f"T.index_map({ast.unparse(node)})")
     if not isinstance(node, ast.expr) or not isinstance(node, _EXPRESSIONS):
         raise _unreadable(node, "is not a plain value")
+    special = _SPECIAL.get(ast.unparse(node))
+    if special is not None:
+        return special
     called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
     if any(not (isinstance(one, ast.Attribute) and ast.unparse(one.value) == "T") for one in called):
         raise _unreadable(node, "calls something else than functions of T")
@@ -348,6 +356,8 @@ def _key(node: ast.expr) -> Any:
     raise _unreadable(node, "is not a plain key")
 
 
+# floats that have no literal
+_SPECIAL = {f"float({name!r})": float(name) for name in ("inf", "-inf", "nan")}
 _EXPRESSIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript)
 
 

@@ -12,6 +12,7 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.op import const
 from tirscript.ir.stmt import For
 from tirscript.ir.target import Target
+from tirscript.ir.wellformed.places import MAX_DEPTH
 from tirscript.ir.words import words
 
 from ..edit import Edit
@@ -29,18 +30,21 @@ def annotate(edit: Edit, block_or_loop: BlockAt | LoopAt, ann_key: str, ann_val:
     edit.tree.update(block_or_loop, stmt.replace(annotations=Attrs({**stmt.annotations, ann_key: held})))
 
 
-def _held(edit: Edit, place: Place, value: Any) -> Any:
+def _held(edit: Edit, place: Place, value: Any, depth: int = 0) -> Any:
     """A value as annotations keep it, and as it is read from a text: lists are tuples, numbers of numpy Python's."""
+    if depth > MAX_DEPTH:
+        edit.refuse(f"values nested over {MAX_DEPTH} deep, or in themselves, cannot be an annotation", place)
     if isinstance(value, (list, tuple)):
-        return tuple(_held(edit, place, item) for item in value)
+        return tuple(_held(edit, place, item, depth + 1) for item in value)
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _held(edit, place, item) for key, item in value.items()}
+        return {key: _held(edit, place, item, depth + 1) for key, item in value.items()}
     if value is None or isinstance(value, _VALUES):
         return value
-    if not hasattr(type(value), "__array__") or getattr(value, "shape", None) != ():
+    number = value.item() if hasattr(type(value), "__array__") and getattr(value, "shape", None) == () else None
+    if not isinstance(number, _VALUES):
         hint = "annotations hold numbers, strings, tuples, dicts with strings as keys, dtypes and expressions"
         edit.refuse(f"{words(value)} cannot be an annotation", place, hint=hint)
-    return value.item()
+    return number
 
 
 @primitive

@@ -1,10 +1,16 @@
 """Traces whose steps name variables and buffers of the program."""
 
+import math
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tirscript import Schedule
 from tirscript.ir.diagnostic import DiagnosticError
+from tirscript.ir.expr import Var
 from tirscript.ir.func import PrimFunc
+from tirscript.passes.schedule import ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
 from tirscript.passes.schedule.trace import Trace
 from tirscript.script import parse
@@ -59,3 +65,41 @@ def test_a_number_is_one_that_the_program_names() -> None:
     text = "def apply(sch):\n    sch.loop_partition('j', [T.min(n, 3), None])\n"
     made = Trace.parse(text).replay(Schedule(transposition(40, "n")))
     assert "for j_0 in range(T.min(n, 3)):" in made.script()
+
+
+TURNED = transposition(8, 8)
+
+
+def test_floats_without_a_literal_and_numbers_of_numpy_are_read_back() -> None:
+    values = [math.inf, [-math.inf, {"a": math.inf}], np.float32(0.5), np.float32("inf"), np.int64(3), np.bool_(True)]
+    values += [TURNED.params[2], math.nan]
+    schedule = Schedule(TURNED)
+    for at, value in enumerate(values):
+        schedule.annotate("B", f"a{at}", value)
+    again = Schedule(TURNED)
+    Trace.parse(str(schedule.trace)).replay(again)
+    assert again.func.script() == schedule.func.script()
+    assert str(again.trace) == str(schedule.trace)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (lambda s, q: s.split("i", [q, None]), "has no such variable as `q`"),
+        (lambda s, q: s.annotate("B", "a", {"b": [q + 1]}), "has no such variable as `q`"),
+        (lambda s, q: s.annotate("B", "a", endless()), "in themselves, cannot be an annotation"),
+        (lambda s, q: s.annotate("B", "a", 1j), "complex cannot be an annotation"),
+        (lambda s, q: s.annotate("B", "a", np.longdouble(1)), "longdouble cannot be an annotation"),
+    ],
+)
+def test_values_that_no_program_holds_are_refused(step: Any, words: str) -> None:
+    schedule = Schedule(TURNED)
+    with pytest.raises(ScheduleError, match=words):
+        step(schedule, Var("q"))
+    assert schedule.func is TURNED
+
+
+def endless() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
