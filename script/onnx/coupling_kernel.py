@@ -11,7 +11,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.module import Module
+
+from .kernel import functions_in, rows_of
 
 
 class Coupling(Struct, frozen=True):
@@ -27,11 +28,9 @@ class Coupling(Struct, frozen=True):
         It goes over the classes in turn, until no error is above a limit: a minimum of a quadratic form is sought among
         what adds up to one.
         """
-        from ..entry import parse
-
-        rows = f'"{self.rows}"' if isinstance(self.rows, str) else self.rows
+        rows = rows_of(self.rows)
         count = self.classes
-        found = parse(
+        return functions_in(
             f"""
 @I.ir_module
 class Classes:
@@ -79,10 +78,8 @@ class Classes:
                         qp[j] = (qp[j] + change * q[i, j]) / whole
                         p[n, j] = p[n, j] / whole
 """,
-            filename=f"<{name}>",
+            name,
         )
-        assert isinstance(found, Module)
-        return tuple(one for one in found.functions if type(one) is PrimFunc)
 
 
 __all__ = ["Coupling"]

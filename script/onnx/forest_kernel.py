@@ -7,14 +7,20 @@ from typing import ClassVar
 from msgspec import Struct
 
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.module import Module
+
+from .kernel import functions_in, rows_of
+
+# where an element stands to the value of a node: below it, equal, above it, or neither, as nan is
+BELOW, EQUAL, ABOVE, NEITHER = 1, 2, 4, 8
 
 
 class Forest(Struct, frozen=True):
     """What decides the function of an ensemble; equal ones have the same.
 
     `rows` is a number or the name of a symbolic dimension. A row goes to `yes` where its feature compares so to the
-    value of the node, and with `missing` where it is nan and the node says so. A leaf is its own `yes`.
+    value of the node, and with `missing` where it is nan and the node says so; without a comparison each node says
+    for which places beside its value it does. A leaf is its own `yes`. The `aggregate` is "sum", or "min" or "max" of
+    what leaves have: nan is nothing.
     """
 
     rows: int | str
@@ -22,51 +28,62 @@ class Forest(Struct, frozen=True):
     nodes: int
     trees: int
     targets: int
-    comparison: str
+    comparison: str | None
     missing: bool = False
+    dtype: str = "float32"
+    aggregate: str = "sum"
     kind: ClassVar[str] = "Trees"
 
     def functions(self, name: str) -> tuple[PrimFunc, ...]:
-        """The function: of rows, and for nodes their features, values, successors, with `missing` where nan goes, the
-        roots, and what a leaf adds to each target."""
-        from ..entry import parse
-
-        rows = f'"{self.rows}"' if isinstance(self.rows, str) else self.rows
+        """The function: of rows, and for nodes their features, values, successors, with `missing` where nan goes or
+        without a comparison for which places it is `yes`, the roots, and what a leaf adds to each target.
+        """
+        rows = rows_of(self.rows)
         element = "x[i, feature[at]]"
-        condition, nan = f"{element} {self.comparison} value[at]", ""
-        if self.missing:
-            condition = f"({condition}) or (T.isnan({element}) and nan[at] != 0)"
-            nan = f'nan: T.Buffer(({self.nodes},), "int32"),'
-        found = parse(
+        place, condition, told = "", f"{element} {self.comparison} value[at]", ""
+        if self.comparison is None:
+            sides = f"{BELOW} if {element} < value[at] else {EQUAL} if {element} == value[at] else"
+            place = f"side: T.let[T.int32] = {sides} {ABOVE} if {element} > value[at] else {NEITHER}"
+            condition, told = "(goes[at] & side) != 0", "goes"
+        elif self.missing:
+            condition, told = f"({condition}) or (T.isnan({element}) and nan[at] != 0)", "nan"
+        more = f'{told}: T.Buffer(({self.nodes},), "int32"),' if told else ""
+        return functions_in(
             f"""
 @I.ir_module
 class Trees:
     @T.prim_func(private=True)
     def {name}(
-        x: T.Buffer(({rows}, {self.columns}), "float32"),
+        x: T.Buffer(({rows}, {self.columns}), "{self.dtype}"),
         feature: T.Buffer(({self.nodes},), "int32"),
-        value: T.Buffer(({self.nodes},), "float32"),
+        value: T.Buffer(({self.nodes},), "{self.dtype}"),
         yes: T.Buffer(({self.nodes},), "int32"),
         no: T.Buffer(({self.nodes},), "int32"),
-        {nan}
+        {more}
         root: T.Buffer(({self.trees},), "int32"),
-        weight: T.Buffer(({self.nodes}, {self.targets}), "float32"),
-        total: T.Buffer(({rows}, {self.targets}), "float32"),
+        weight: T.Buffer(({self.nodes}, {self.targets}), "{self.dtype}"),
+        total: T.Buffer(({rows}, {self.targets}), "{self.dtype}"),
     ):
         for i in range({self.rows}):
             for k in range({self.targets}):
-                total[i, k] = 0.0
+                total[i, k] = {"0.0" if self.aggregate == "sum" else f'T.{self.dtype}("nan")'}
             for t in range({self.trees}):
                 at: T.int32 = root[t]
                 while yes[at] != at:
+                    {place}
                     at = yes[at] if {condition} else no[at]
                 for k in range({self.targets}):
-                    total[i, k] = total[i, k] + weight[at, k]
+                    {self._added()}
 """,
-            filename=f"<{name}>",
+            name,
         )
-        assert isinstance(found, Module)
-        return tuple(one for one in found.functions if type(one) is PrimFunc)
+
+    def _added(self) -> str:
+        if self.aggregate == "sum":
+            return "total[i, k] = total[i, k] + weight[at, k]"
+        sign = "<" if self.aggregate == "min" else ">"
+        return f"""if T.isnan(total[i, k]) or weight[at, k] {sign} total[i, k]:
+                        total[i, k] = weight[at, k]"""
 
 
-__all__ = ["Forest"]
+__all__ = ["ABOVE", "BELOW", "EQUAL", "NEITHER", "Forest"]

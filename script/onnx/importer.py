@@ -41,12 +41,10 @@ from tirscript.ir.stmt import Stmt
 from tirscript.ir.words import counted, identifier
 
 from .branches import branch, flows
-from .coupling_kernel import Coupling
-from .forest_kernel import Forest
+from .kernel import Kernel
 from .loops import loop, outputs_of, scan
 from .model_file import NEWEST, OLDEST, model_of, newer, told_texts, wrong
 from .optionals import OPTIONALS, Missing, tensor_type
-from .recurrent_kernel import Layer
 from .sequences import SEQUENCES, Stacked
 
 if TYPE_CHECKING:
@@ -144,7 +142,7 @@ class Importer:
         self.long: list[tuple[Expr, Var]] = []  # dimensions that are computed at length, and their names
         self.symbols: dict[str | tuple[str, int], Var] = {}
         self.taken: set[str] = set()
-        self.layers: dict[Layer | Forest | Coupling, str] = {}
+        self.kernels: dict[Kernel, str] = {}
         self.functions: list[PrimFunc | GraphFunc] = []
         self.rounds: list[GraphVar] = []  # the numbers of the rounds of the running loops around a node
         self.drawn: Counter[str] = Counter()  # how often random numbers were drawn from a seed
@@ -418,14 +416,14 @@ class Importer:
         self.body.append(MatchCast(var, value, kind))
         return var
 
-    def function(self, layer: Layer | Forest | Coupling) -> str:
-        """The tensor function of a recurrent layer, of trees or of pairs of classes, by its name."""
-        if layer not in self.layers:
-            kind = layer.kind.lower()
-            others = sum(one.kind == layer.kind for one in self.layers)
-            self.layers[layer] = name = f"{kind}_{others}" if others else kind
-            self.functions += layer.functions(name)
-        return self.layers[layer]
+    def function(self, kernel: Kernel) -> str:
+        """The tensor function of a kernel, by its name."""
+        if kernel not in self.kernels:
+            kind = kernel.kind.lower()
+            others = sum(one.kind == kernel.kind for one in self.kernels)
+            self.kernels[kernel] = name = f"{kind}_{others}" if others else kind
+            self.functions += kernel.functions(name)
+        return self.kernels[kernel]
 
     # nodes
 
@@ -466,11 +464,11 @@ class Importer:
     def state(self) -> tuple[Any, ...]:
         """What was made so far, for `back_to`."""
         tables = tuple(dict(table) for table in self.tables)
-        return len(self.body), len(self.functions), len(self.long), dict(self.layers), dict(self.least), tables
+        return len(self.body), len(self.functions), len(self.long), dict(self.kernels), dict(self.least), tables
 
     def back_to(self, state: tuple[Any, ...]) -> None:
         """Forget what was made since, but for parameters."""
-        bindings, functions, long, self.layers, self.least, tables = state
+        bindings, functions, long, self.kernels, self.least, tables = state
         del self.body[bindings:], self.functions[functions:], self.long[long:]
         params = {name: one for name, one in self.values.items() if one in self.params}
         for table, before in zip(self.tables, tables, strict=True):

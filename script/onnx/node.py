@@ -9,13 +9,15 @@ from tirscript.ir.constant import ConstantTensor, constant
 from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.dtype import DType
 from tirscript.ir.expr import Const, Expr, Var, is_const
-from tirscript.ir.graph import GraphConst, GraphExpr, ShapeType, TensorType
+from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, OpCall, ShapeType, TensorType, TupleExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops.calls import CALL_TIR
 from tirscript.ir.graph_ops.infer import type_of
 from tirscript.ir.words import counted
 
 if TYPE_CHECKING:
     from .importer import Importer, Ints
+    from .kernel import Kernel
 
 
 _KINDS = {int: "integer", float: "number", str: "text", list: "list"}
@@ -284,6 +286,11 @@ class Node:
     def last(self, op: str, *args: Any, **attrs: Any) -> GraphExpr:
         """A binding of the call that gives the node's output, by whose name it is known."""
         return self.importer.op(op, *args, name=self.output, **attrs)
+
+    def call(self, kernel: Kernel, args: Sequence[GraphExpr], kinds: Sequence[TensorType], name: str) -> GraphExpr:
+        """A binding of what a tensor function gives of tensors: one of a kind, or a tuple of several."""
+        called = FunctionRef(self.importer.function(kernel)), TupleExpr(tuple(args))
+        return self.importer.emit(OpCall(CALL_TIR, called, types=tuple(kinds)), f"{self.output}_{name}")
 
     def kept(self, array: Any) -> GraphExpr:
         """An array as the node's output, known to what comes."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.module import Module
+
+from .kernel import functions_in
 
 # columns of a panel of weights: a known number of rows reads them fastest where they lie one behind the other
 PANEL = 32
@@ -40,11 +41,7 @@ class Layer(Struct, frozen=True):
         masked; the vectors that a
         step uses; and the states before the first step. It writes the outputs and the states behind the last step.
         """
-        from ..entry import parse
-
-        found = parse(_Text(self, name).module(), filename=f"<{name}>")
-        assert isinstance(found, Module)
-        return tuple(one for one in found.functions if type(one) is PrimFunc)
+        return functions_in(_Text(self, name).module(), name)
 
     @property
     def weights(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from . import recurrent as _recurrent  # noqa: F401
 from . import reduce as _reduce  # noqa: F401
 from . import signal as _signal  # noqa: F401
 from . import support_vectors as _support_vectors  # noqa: F401
+from . import tree_ensembles as _tree_ensembles  # noqa: F401
 from . import trees as _trees  # noqa: F401
 from . import windows as _windows  # noqa: F401
 from .table import OPERATORS

@@ -168,16 +168,51 @@ def labels_of(node: Node, name: str) -> list[int]:
     return labels
 
 
-def transformed(node: Node, found: GraphExpr) -> GraphExpr:
-    """Scores after the transform that the node asks for."""
-    after = str(node.attr("post_transform", "NONE"))
+def transformed(node: Node, found: GraphExpr, after: str | None = None) -> GraphExpr:
+    """Scores after a transform, that which the node asks for where none is given."""
+    after = str(node.attr("post_transform", "NONE")) if after is None else after
     if after == "NONE":
         return found
     if after == "LOGISTIC":
         return node.op("sigmoid", found)
     if after == "SOFTMAX":
         return node.op("nn.softmax", found, axis=-1)
-    raise node.wrong(f"the transform {after} of its results is not supported", "`NONE`, `LOGISTIC` and `SOFTMAX` are")
+    if after == "SOFTMAX_ZERO":
+        return _softmax_of_others(node, found)
+    if after == "PROBIT":
+        return _probit(node, found)
+    raise node.wrong(f"there is no transform {after}", "NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO and PROBIT are")
+
+
+def _softmax_of_others(node: Node, found: GraphExpr) -> GraphExpr:
+    """A softmax in which what is about 0 stays so: it is divided by what the greatest is divided by."""
+    kind = node.dtype(found)
+    most = node.op("max", found, axis=[-1], keepdims=True)
+    near = node.op("less_equal", node.op("abs", found), node.constant(1e-7, kind))
+    kept = node.op("multiply", found, node.op("exp", node.op("negative", most)))
+    parts = node.op("where", near, kept, node.op("exp", node.op("subtract", found, most)))
+    whole = node.op("sum", parts, axis=[-1], keepdims=True)
+    nothing = node.op("equal", whole, node.constant(0.0, kind))
+    one = node.constant(1.0, kind)
+    shares = node.op("divide", parts, node.op("where", nothing, one, whole))
+    return node.op("where", nothing, node.constant(0.5, kind), shares)
+
+
+def _probit(node: Node, found: GraphExpr) -> GraphExpr:
+    """The deviation of which a normal distribution has this share below it, by the approximation of Winitzki that
+    onnxruntime and the reference have.
+    """
+
+    def of(op: str, *args: GraphExpr | float) -> GraphExpr:
+        return node.op(op, *(node.constant(one, kind) if isinstance(one, float) else one for one in args))
+
+    kind, a = node.dtype(found), 0.147
+    x = of("subtract", of("multiply", found, 2.0), 1.0)
+    log = of("log", of("multiply", of("subtract", 1.0, x), of("add", 1.0, x)))
+    middle = of("add", of("multiply", log, 0.5), 2.0 / (math.pi * a))
+    root = of("sqrt", of("subtract", of("multiply", middle, middle), of("divide", log, a)))
+    size = of("multiply", of("sqrt", of("subtract", root, middle)), math.sqrt(2.0))
+    return of("where", of("less", x, 0.0), of("negative", size), size)
 
 
 __all__ = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tirscript.ir.expr import Expr
-from tirscript.ir.graph import FunctionRef, GraphExpr, OpCall, ShapeExpr, TensorType, TupleExpr, TupleItem
+from tirscript.ir.graph import GraphExpr, ShapeExpr, TensorType, TupleExpr, TupleItem
 from tirscript.ir.graph_ops import dims
-from tirscript.ir.graph_ops.calls import CALL_TIR
 
 from ..node import Node
 from ..recurrent_kernel import Layer
@@ -157,8 +156,7 @@ class _Direction:
             *[(self.batch, dims.dim(self.hidden))] * len(states),
         ]
         types = tuple(TensorType(shape, self.dtype) for shape in shapes)
-        called = FunctionRef(node.importer.function(layer)), TupleExpr((given, *matrices, *vectors, *states))
-        found = node.importer.emit(OpCall(CALL_TIR, called, types=types), f"{node.output}_steps")
+        found = node.call(layer, (given, *matrices, *vectors, *states), types, "steps")
         return [node.importer.emit(TupleItem(found, at), node.output) for at in range(len(types))]
 
     def of(self, at: int) -> GraphExpr:

@@ -7,9 +7,8 @@ from typing import Any
 
 from tirscript.ir.constant import constant
 from tirscript.ir.dtype import dtype
-from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, OpCall, TensorType, TupleExpr
+from tirscript.ir.graph import GraphConst, GraphExpr, TensorType
 from tirscript.ir.graph_ops import dims
-from tirscript.ir.graph_ops.calls import CALL_TIR
 
 from ..coupling_kernel import Coupling
 from ..node import Node
@@ -84,8 +83,7 @@ def _probabilities(node: Node, scores: GraphExpr, classes: int, pairs: int) -> G
     rows = node.shape(scores)[0]
     size = dims.number(rows)
     kept = TensorType((rows, dims.dim(classes)), _FLOAT)
-    kernel = FunctionRef(node.importer.function(Coupling("rows" if size is None else size, classes)))
-    return node.importer.emit(OpCall(CALL_TIR, (kernel, TupleExpr((sure,))), types=(kept,)), f"{node.output}_coupled")
+    return node.call(Coupling("rows" if size is None else size, classes), (sure,), (kept,), "coupled")
 
 
 @learning_op("SVMRegressor")

@@ -5,19 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirscript.ir.constant import constant
-from tirscript.ir.dtype import dtype
-from tirscript.ir.graph import FunctionRef, GraphConst, GraphExpr, OpCall, TensorType, TupleExpr
-from tirscript.ir.graph_ops import dims
-from tirscript.ir.graph_ops.calls import CALL_TIR
+from tirscript.ir.dtype import FLOAT32
+from tirscript.ir.graph import GraphExpr
 
-from ..forest_kernel import Forest
 from ..node import Node
-from .learning import floats, labels_of, learning_op, numbers, of_one_score, transformed
-
-COMPARISONS = {"LEQ": "<=", "LT": "<", "GTE": ">=", "GT": ">", "EQ": "==", "NEQ": "!="}
-MOST = 1 << 26  # what leaves add to targets, which is a table of both
-_FLOAT = dtype("float32")
+from .ensembles import COMPARISONS, MOST, Trees, after_totals, totals
+from .learning import labels_of, learning_op, numbers, of_one_score, transformed
 
 
 class _Nodes:
@@ -35,12 +28,19 @@ class _Nodes:
         if not ids:
             raise node.wrong("it has no nodes")
         self.feature = np.asarray(self.listed("nodes_featureids"), np.int64)
-        self.value = np.asarray(self.listed("nodes_values"), np.float32)
+        self.value = _numbers(node, "nodes_values")
+        if len(self.value) != len(ids):
+            raise node.wrong(f"`nodes_values` has {len(self.value)} entries, and it has {len(ids)} nodes")
         modes = [
             one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in self.listed("nodes_modes")
         ]
         self.leaf = np.array([mode == "LEAF" for mode in modes])
-        self.comparison = self.comparison_of({mode for mode in modes if mode != "LEAF"})
+        self.modes = [mode.removeprefix("BRANCH_") for mode in modes]
+        unknown = sorted({mode for mode in modes if mode.removeprefix("BRANCH_") not in (*COMPARISONS, "LEAF")})
+        if unknown:
+            raise node.wrong(
+                f"its nodes are of the modes {', '.join(unknown)}", f"{', '.join(COMPARISONS)} are supported"
+            )
         missing = node.attr("nodes_missing_value_tracks_true", []) or [0] * len(ids)
         self.nan = (np.asarray(missing, np.int64) != 0).astype(np.int32)
         own = np.arange(len(ids))
@@ -73,16 +73,6 @@ class _Nodes:
             raise self.node.wrong(f"the tree {tree} has no node {number}")
         return found
 
-    def comparison_of(self, modes: set[str]) -> str:
-        """How all of them compare."""
-        names = {mode.removeprefix("BRANCH_") for mode in modes}
-        if len(names) > 1 or not names <= COMPARISONS.keys():
-            says = ", ".join(sorted(modes))
-            raise self.node.wrong(
-                f"its nodes are of the modes {says}", "nodes that all compare in one way are supported"
-            )
-        return COMPARISONS[names.pop()] if names else "<="
-
     def rooted(self) -> list[int]:
         """The root of each tree, from which all its nodes are reached on one way."""
         import numpy as np
@@ -105,43 +95,12 @@ class _Nodes:
 
 def _totals(node: Node, kind: str, targets: int) -> GraphExpr:
     """What the leaves add up to for each target or class: `kind` is the beginning of their attributes."""
-    import numpy as np
-
-    if "nodes_values_as_tensor" in node.attrs or str(node.dtype(node.tensor(0))) == "float64":
-        raise node.wrong("it is computed in float64, which is not supported", "float32 is")
-    x = floats(node)
-    rows, columns = node.shape(x, 2)
-    width, size = dims.number(columns), dims.number(rows)
-    if width is None:
-        name = next((one.name for one in node.importer.graph.input), "x")
-        hint = f"say the shapes of the inputs of the model to `from_onnx`, such as `shapes={{{name!r}: (None, 8)}}`"
-        raise node.wrong(f"the number of columns of its input, `{dims.text(columns)}`, is not known", hint)
     nodes = _Nodes(node)
-    used = nodes.feature[~nodes.leaf]  # leaves have any number there, of scikit-learn -2
-    if ((used < 0) | (used >= width)).any():
-        raise node.wrong(f"its nodes have features beyond the {width} columns of its input")
-    missing = bool(nodes.nan.any())
-    count, trees = len(nodes.leaf), len(nodes.roots)
-    forest = Forest("rows" if size is None else size, width, count, trees, targets, nodes.comparison, missing)
-    arrays = (
-        np.where(nodes.leaf, 0, nodes.feature).astype(np.int32),
-        nodes.value,
-        nodes.yes.astype(np.int32),
-        nodes.no.astype(np.int32),
-        *((nodes.nan,) if missing else ()),
-        np.asarray(nodes.roots, np.int32),
+    trees = Trees(
+        nodes.feature, nodes.value, nodes.yes, nodes.no, nodes.leaf, nodes.modes, nodes.nan, nodes.roots,
         _weights(node, nodes, kind, targets),
-    )
-    args = TupleExpr((x, *(GraphConst(constant(np.ascontiguousarray(one))) for one in arrays)))
-    kept = TensorType((rows, dims.dim(targets)), _FLOAT)
-    called = OpCall(CALL_TIR, (FunctionRef(node.importer.function(forest)), args), types=(kept,))
-    found = node.importer.emit(called, f"{node.output}_totals")
-    aggregate = str(node.attr("aggregate_function", "SUM"))
-    if aggregate not in ("SUM", "AVERAGE"):
-        raise node.wrong(f"the aggregate function {aggregate} is not supported", "`SUM` and `AVERAGE` are")
-    if aggregate == "AVERAGE":
-        found = node.op("divide", found, node.constant(float(trees), _FLOAT))
-    return found
+    )  # fmt: skip
+    return totals(node, trees, str(node.attr("aggregate_function", "SUM")))
 
 
 def _weights(node: Node, nodes: _Nodes, kind: str, targets: int) -> Any:
@@ -151,10 +110,11 @@ def _weights(node: Node, nodes: _Nodes, kind: str, targets: int) -> Any:
     count, what = len(nodes.leaf), "target" if kind == "target" else "class"
     if count * targets > MOST:
         raise node.wrong(f"its {count} nodes and {targets} targets are more than is supported")
-    given = [node.attr(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids", "weights")]
+    weights = _numbers(node, f"{kind}_weights")
+    given = [*(node.attr(f"{kind}_{name}", []) for name in ("treeids", "nodeids", "ids")), weights]
     if len({len(one) for one in given}) != 1:
         raise node.wrong(f"its attributes `{kind}_...` are not of one length")
-    weight = np.zeros((count, targets), np.float32)
+    weight = np.full((count, targets), np.nan, weights.dtype)
     listed = np.zeros((count, targets), bool)
     for tree, number, target, amount in zip(*given, strict=True):
         if not 0 <= target < targets:
@@ -173,7 +133,7 @@ def _check_every_class(node: Node, nodes: _Nodes, listed: Any) -> None:
     others are below it."""
     import numpy as np
 
-    if node.attr("base_values", []) or min(node.attr("class_weights", []), default=0) > 0:
+    if len(_numbers(node, "base_values")) or min(_numbers(node, "class_weights"), default=0) > 0:
         return
     trees, tree = np.unique(nodes.trees, return_inverse=True)
     lacking = np.zeros((len(trees), listed.shape[1]), bool)
@@ -184,14 +144,22 @@ def _check_every_class(node: Node, nodes: _Nodes, listed: Any) -> None:
         raise node.wrong(f"the class {without[0]} has no score for some rows, which is not supported", hint)
 
 
+def _numbers(node: Node, name: str) -> Any:
+    """An attribute that is a list of numbers of float32, or a tensor of those of another type under a longer name."""
+    import numpy as np
+
+    tensor = node.attr(f"{name}_as_tensor")
+    return np.asarray(node.attr(name, []), np.float32) if tensor is None else tensor.reshape(-1)
+
+
 def _with_base(node: Node, found: GraphExpr, count: int) -> GraphExpr:
-    """Sums with the values that they begin from."""
-    base = node.attr("base_values", [])
-    if not base:
-        return found
-    if len(base) != count:
+    """Sums with the values that they begin from, as float32."""
+    base = _numbers(node, "base_values")
+    if len(base) not in (0, count):
         raise node.wrong(f"its attribute `base_values` has {len(base)} numbers, not {count}")
-    return node.op("add", found, numbers(base))
+    if len(base):
+        found = node.op("add", found, numbers(base, str(node.dtype(found))))
+    return found if node.dtype(found) is FLOAT32 else node.op("astype", found, "float32")
 
 
 @learning_op("TreeEnsembleRegressor")
@@ -199,10 +167,8 @@ def tree_ensemble_regressor(node: Node) -> GraphExpr:
     targets = int(node.attr("n_targets", 1))
     if targets < 1:
         raise node.wrong(f"it has {targets} targets")
-    after = str(node.attr("post_transform", "NONE"))
-    if after != "NONE":  # onnxruntime leaves single targets as they are
-        raise node.wrong(f"the transform {after} of its results is not supported", "`NONE` is")
-    return _with_base(node, _totals(node, "target", targets), targets)
+    found = _with_base(node, _totals(node, "target", targets), targets)
+    return after_totals(node, found, targets, str(node.attr("post_transform", "NONE")))
 
 
 @learning_op("TreeEnsembleClassifier")
@@ -225,7 +191,7 @@ def _of_one_score(node: Node, scores: GraphExpr, labels: list[int]) -> tuple[Gra
     if len(labels) == 2 and set(node.attr("class_ids", [])) != {0}:
         raise node.wrong("two classes with scores of their own are not supported", "one score, of class 0, is")
     score = _with_base(node, node.op("take", scores, numbers([0], "int64"), axis=1), 1)
-    probable = min(node.attr("class_weights", [0.0])) >= 0
+    probable = min(_numbers(node, "class_weights"), default=0.0) >= 0
     complement = probable and node.attr("post_transform", "NONE") == "NONE"
     return of_one_score(node, score, labels, probable=probable, complement=complement)
 

@@ -152,10 +152,11 @@ def test_integers_above_a_threshold_between_them(threshold: float) -> None:
 
 
 def test_every_operator_is_tried() -> None:
-    # above and below, and of test_trees.py
+    # above and below, and of test_trees.py and test_tree_ensembles.py
     others = (
         "ArrayFeatureExtractor",
         "FeatureVectorizer",
+        "TreeEnsemble",
         "TreeEnsembleClassifier",
         "TreeEnsembleRegressor",
         "ZipMap",

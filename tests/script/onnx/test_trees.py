@@ -88,6 +88,57 @@ def assert_as_onnxruntime(op: str, attrs: dict[str, Any], x: Any, *, native: boo
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_nodes_that_compare_in_different_ways() -> None:
+    attrs = {**forest("target", missing=True), "n_targets": 1}
+    modes = [f"BRANCH_{mode}" for mode in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")]
+    attrs["nodes_modes"] = [
+        one if one == "LEAF" else modes[at % len(modes)] for at, one in enumerate(attrs["nodes_modes"])
+    ]
+    x = rows()
+    x[::3, 1] = np.nan
+    x[1::5, 2] = np.inf
+    assert_as_onnxruntime("TreeEnsembleRegressor", attrs, x, native=True)
+    nothing = {**attrs, "nodes_values": [float("nan")] * len(modes) + attrs["nodes_values"][len(modes) :]}
+    assert_as_onnxruntime("TreeEnsembleRegressor", nothing, rows())
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+@pytest.mark.parametrize("after", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+def test_aggregates_and_transforms(aggregate: str, after: str) -> None:
+    attrs = forest("target", ids=(0, 1, 2))
+    # of some leaves nothing is added to the third target
+    kept = [
+        at
+        for at, (target, number) in enumerate(zip(attrs["target_ids"], attrs["target_nodeids"], strict=True))
+        if target < 2 or number % 4 == 0
+    ]
+    attrs |= {name: [attrs[name][at] for at in kept] for name in attrs if name.startswith("target_")}
+    told = {"aggregate_function": aggregate, "post_transform": after, "n_targets": 3}
+    assert_as_onnxruntime("TreeEnsembleRegressor", {**attrs, **told}, rows())
+
+
+def test_the_deviation_of_one_target() -> None:
+    attrs = {**forest("target", share=0.15), "n_targets": 1, "base_values": [0.1], "post_transform": "PROBIT"}
+    assert_as_onnxruntime("TreeEnsembleRegressor", attrs, rows())
+
+
+def test_numbers_of_float64() -> None:
+    """A value that no float32 is tells rows apart, and what is added to the totals is of float64, too."""
+    given = {"nodes_values": 1 + np.array([1e-12, 0, 0]), "target_weights": np.array([1e-9, 2]), "base_values": [1 / 3]}
+    tensors = {
+        f"{name}_as_tensor": helper.make_tensor(name, 11, [len(values)], values) for name, values in given.items()
+    }
+    attrs = {name: one for name, one in STUMP.items() if name not in given} | tensors
+    model = model_of("TreeEnsembleRegressor", attrs)
+    model.graph.input[0].type.tensor_type.elem_type = 11
+    x = np.array([[0, 1, 0, 0], [0, 1 + 2e-12, 0, 0]])
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    module = tirscript.from_onnx(model)
+    for found in (tirscript.interpret(module, x), tirscript.build(module)(x)):
+        np.testing.assert_array_equal(found, session.run(None, {"x": x})[0])
+        assert found.dtype == "float32" and found[0, 0] < 1 < found[1, 0]
+
+
 @pytest.mark.parametrize("mode", ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ"])
 def test_one_target(mode: str) -> None:
     assert_as_onnxruntime(
@@ -154,8 +205,9 @@ STUMP = {
         ({"target_ids": [0, 1]}, "there is no target 1: it has 1"),
         ({"target_weights": [1.0]}, "are not of one length"),
         ({"n_targets": 1 << 30}, "more than is supported"),
-        ({"aggregate_function": "MIN"}, "the aggregate function MIN"),
-        ({"post_transform": "PROBIT"}, "the transform PROBIT"),
+        ({"aggregate_function": "MEAN"}, "there is no aggregate function MEAN"),
+        ({"post_transform": "SOFTMAX"}, "the transform SOFTMAX of one target"),
+        ({"post_transform": "ARGMAX", "n_targets": 2}, "there is no transform ARGMAX"),
     ],
 )
 def test_what_is_not_supported(change: dict[str, Any], words: str) -> None:
