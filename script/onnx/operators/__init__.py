@@ -2,6 +2,7 @@
 
 from . import boxes as _boxes  # noqa: F401  (these fill the table)
 from . import deformable as _deformable  # noqa: F401
+from . import determinant as _determinant  # noqa: F401
 from . import elementwise as _elementwise  # noqa: F401
 from . import features as _features  # noqa: F401
 from . import image as _image  # noqa: F401
@@ -12,6 +13,7 @@ from . import learning as _learning  # noqa: F401
 from . import microsoft as _microsoft  # noqa: F401
 from . import microsoft_attention as _microsoft_attention  # noqa: F401
 from . import microsoft_integer as _microsoft_integer  # noqa: F401
+from . import ngrams as _ngrams  # noqa: F401
 from . import nn as _nn  # noqa: F401
 from . import random as _random  # noqa: F401
 from . import recurrent as _recurrent  # noqa: F401

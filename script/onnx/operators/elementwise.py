@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import reduce as fold
 
 from tirscript.ir.constant import numpy_dtype
-from tirscript.ir.dtype import DType
-from tirscript.ir.graph import GraphExpr, ShapeExpr
+from tirscript.ir.dtype import DType, dtype
+from tirscript.ir.graph import GraphExpr, OpCall, ShapeExpr
 from tirscript.ir.graph_ops import dims
+from tirscript.ir.graph_ops.table import FOREIGN_GRAPH_OPS
+from tirscript.ir.node import Attrs
 
 from ..node import Node
 from .table import OPERATORS, onnx_op
@@ -115,6 +117,34 @@ def _cast_to(node: Node, value: GraphExpr, kind: DType) -> GraphExpr:
             bound = node.constant(limit, node.dtype(value))
             value = node.op("where", node.op(beyond, value, bound), bound, value)
     return node.last("astype", value, str(kind))
+
+
+@onnx_op("BitCast")
+def bit_cast(node: Node) -> GraphExpr:
+    """The same bits as another type, that has as many."""
+    kind, value = node.importer.dtype(int(node.attr("to")), "what it casts to"), node.tensor(0)
+    have = node.dtype(value)
+    if _width(have) != _width(kind):
+        raise node.wrong(f"{have} has other bits than {kind}, {_width(have)} and not {_width(kind)}")
+    if kind is have:
+        return value
+    if have.is_bool:  # a byte of 0 or 1
+        value = node.op("astype", value, "uint8")
+    if kind.is_bool:
+        whole = _seen_as(node, value, dtype("uint8"))
+        return node.last("not_equal", whole, node.constant(0, dtype("uint8")))
+    return _seen_as(node, value, kind)
+
+
+def _seen_as(node: Node, value: GraphExpr, kind: DType) -> GraphExpr:
+    """The bytes of a tensor as elements of another type, which are as many."""
+    view = OpCall(FOREIGN_GRAPH_OPS["memory.view"], (value,), attrs=Attrs({"dtype": str(kind)}))
+    return node.importer.emit(view, node.output)
+
+
+def _width(kind: DType) -> int:
+    """The bits of an element in memory."""
+    return 8 if kind.is_bool else kind.bits
 
 
 @onnx_op("CastLike")

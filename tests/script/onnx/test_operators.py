@@ -50,6 +50,12 @@ class C:
         self.given, self.const, self.outputs, self.opset, self.attrs = given, const, outputs, opset, attrs
 
 
+GRAMS: dict[str, Any] = {
+    "ngram_counts": [0, 4],
+    "ngram_indexes": [6, 5, 1, 2, 3, 4, 0],
+    "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
+    "weights": [2.0, 0.5, 3.0, 4.0, 5.0, 6.0, 7.0],
+}
 UNARY = "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor IsNaN Log Neg Relu Sigmoid Sign Sin Sinh"
 UNARY += " Sqrt Tan Tanh Identity Reciprocal Softplus Softsign HardSwish"
 DOMAIN = {"Acos": (-1, 1), "Asin": (-1, 1), "Atanh": (-0.9, 0.9), "Acosh": (1, 5), "Log": (0.1, 5), "Sqrt": (0, 5)}
@@ -325,6 +331,12 @@ CASES: dict[str, list[C]] = {
         C(f(3, 2, 4), f(1, 20, 4), f(1, 20, 5), hidden_size=5, outputs=3, activations=["HardSigmoid", "Softsign", "ScaledTanh"],
           activation_alpha=[0.3, 0.9], activation_beta=[0.4, 0.8]),
     ],
+    "Det": [C(f(4, 4)), C(f(2, 3, 5, 5)), C(np.float32([[[0, 2], [3, 4]], [[0, 1], [0, 2]]])), C(f(2, 1, 1)), C(f(2, 7, 7))],
+    "TfIdfVectorizer": [
+        *[C(i(5, 12, low=2, high=9), mode=mode, max_skip_count=skips, min_gram_length=least, max_gram_length=2, **GRAMS)
+          for mode in ("TF", "IDF", "TFIDF") for skips in (0, 5) for least in (1, 2)],
+        C(i(12, low=2, high=9, kind="int32"), mode="TFIDF", max_skip_count=30, min_gram_length=1, max_gram_length=1, **GRAMS),
+    ],
     "QuantizeLinear": [
         C(f(3, 4), np.float32(0.1), np.uint8(128), const=(1, 2)),
         C(f(3, 4), f(3, low=0.05, high=0.2), np.zeros(3, np.int8), const=(1, 2), axis=0),
@@ -347,7 +359,7 @@ CASES: dict[str, list[C]] = {
 }  # fmt: skip
 # those whose results depend on integers that are known, and the constants, are tried in test_importer
 ELSEWHERE = {
-    "Bernoulli", "Constant", "ConstantOfShape", "CumProd", "DeformConv", "MelWeightMatrix", "Multinomial", "RandomNormal",
+    "Bernoulli", "BitCast", "Constant", "ConstantOfShape", "CumProd", "DeformConv", "MelWeightMatrix", "Multinomial", "RandomNormal",
     "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "SimplifiedLayerNormalization",
 }  # fmt: skip
 
@@ -391,6 +403,45 @@ def test_an_operator_is_what_onnxruntime_makes_of_it(op: str, at: int) -> None:
     assert isinstance(again, Module) and again.script() == text
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [("float32", (2, 3, 4, 4)), ("float16", (3, 3, 3)), ("float64", (0, 3, 3)), ("float64", (2, 0, 0))],
+)
+def test_a_determinant_of_sizes_that_the_call_knows(kind: str, shape: tuple[int, ...]) -> None:
+    x = f(*shape, kind=kind)
+    model, _ = model_of("Det", C(x, opset=22))
+    for at, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_param = f"d{at}"
+    module = tirscript.from_onnx(model)
+    for found in (tirscript.interpret(module, x), tirscript.build(module)(x)):
+        assert found.dtype == kind
+        tolerance = 2e-2 if kind == "float16" else 1e-5
+        np.testing.assert_allclose(found, np.linalg.det(x.astype("float64")), rtol=tolerance, atol=tolerance)
+    if shape[-1]:
+        with pytest.raises(DiagnosticError, match=r"expected `d\d`, which is"):
+            tirscript.interpret(module, x[..., :-1])
+
+
+@pytest.mark.parametrize(
+    ("have", "want"),
+    [
+        ("float32", "int32"),
+        ("int64", "float64"),
+        ("uint8", "int8"),
+        ("float16", "uint16"),
+        ("bool", "uint8"),
+        ("int8", "bool"),
+    ],
+)
+def test_the_same_bits_as_another_type(have: str, want: str) -> None:
+    x = i(3, 4, high=2 if "bool" in (have, want) else 100, kind=have)
+    model, _ = model_of("BitCast", C(x, to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(want)), opset=26))
+    module = tirscript.from_onnx(model)
+    for found in (tirscript.interpret(module, x), tirscript.build(module)(x)):
+        assert found.dtype == want
+        np.testing.assert_array_equal(found, x.view(want))
+
+
 def test_every_operator_of_the_table_is_tried() -> None:
     assert {name for name in OPERATORS if "." not in name} == set(CASES) | ELSEWHERE
     assert set(INTEGERS) - set(OPERATORS) == {"Shape", "Size"}
@@ -400,6 +451,19 @@ def test_every_operator_of_the_table_is_tried() -> None:
     ("op", "case", "words"),
     [
         ("Cast", C(f(3), to=8), "is of the type string"),
+        ("BitCast", C(f(3), to=11, opset=26), "float32 has other bits than float64, 32 and not 64"),
+        ("Det", C(f(3), opset=22), "matrices have 2 or more"),
+        ("Det", C(f(3, 4), opset=22), "its matrices have 3 rows and 4 columns"),
+        *[("TfIdfVectorizer", C(i(3), mode="IDF", max_skip_count=0, min_gram_length=1, max_gram_length=2, **{**GRAMS, **change}), words)
+          for change, words in (
+            ({"pool_int64s": [2, 3, 5, 5, 5, 6, 7, 8, 6, 7]}, "a sequence of 1 is there twice"),
+            ({"pool_int64s": [2, 3, 5]}, "its sequences of 1 are from 0 to 4 of 3 numbers"),
+            ({"ngram_indexes": [0, 1, 2]}, "its 7 sequences have the places"),
+            ({"ngram_indexes": [0, 1, 2, 3, 4, 5, -1]}, "its 7 sequences have the places"),
+            ({"ngram_indexes": [0, 1, 2, 3, 4, 5, 5]}, "sequences of different weights have one place"),
+            ({"ngram_indexes": [0, 1, 2, 3, 4, 5, 1 << 40]}, "more than is supported"),
+            ({"weights": [1.0]}, "it has 1 weight for 7 sequences"),
+          )],
         ("Dropout", C(f(3), np.float32(0.5), np.array(True), const=(1, 2)), "training, which drops elements at random"),
         ("GRU", C(f(3, 1, 1), f(1, 3, 1), f(1, 3, 1), hidden_size=1, activations=["Elu", "Sin"]), "the activations"),
         ("GRU", C(f(3, 1, 1), f(1, 3, 1), f(1, 3, 1), hidden_size=1, activations=["Elu"]), "the activations"),
