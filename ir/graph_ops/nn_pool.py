@@ -52,15 +52,12 @@ def _infer(call: OpCall, types: Types) -> GraphType:
         return of_rank(rank_of_layout(out_layout), kind.dtype, kind.vdevice)
     found = extents_of(call, "layout", layout, kind.shape)
     for at, letter in enumerate(SPACE[rank]):
-        length = _length(call, found[letter], at, rank)
-        if length is None:
-            return of_rank(rank_of_layout(out_layout), kind.dtype, kind.vdevice)
-        found[letter] = length
+        found[letter] = _length(call, found[letter], at, rank)
     return like(kind, shape=shape_in(call, out_layout, found))
 
 
-def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr | None:
-    """(data + padding - dilation * (window - 1) - 1) / stride + 1, rounded down or up; None where it is not known.
+def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr:
+    """(data + padding - dilation * (window - 1) - 1) / stride + 1, rounded down or up.
 
     Rounded up, a last window that would begin behind the data and the padding before them is left out.
     """
@@ -72,10 +69,10 @@ def _length(call: OpCall, data: Expr, at: int, rank: int) -> Expr | None:
         refuse(call, f"a window of {reach} does not fit the {dims.text(data)} elements of a dimension and its padding")
     if not attrs["ceil_mode"]:
         return dims.add(dims.floordiv(rest, stride), 1)
-    count, extent = dims.number(dims.ceildiv(rest, stride)), dims.number(data)
-    if count is None or extent is None:
-        return dims.add(dims.ceildiv(rest, stride), 1) if behind + stride <= reach else None
-    return dims.dim(count if count * stride >= extent + before else count + 1)
+    count = dims.ceildiv(rest, stride)
+    if behind + stride <= reach:  # the last begins before that
+        return dims.add(count, 1)
+    return dims.maximum(count, dims.minimum(dims.add(count, 1), dims.ceildiv(dims.add(data, before), stride)))
 
 
 # -- kernels

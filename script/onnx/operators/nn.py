@@ -8,7 +8,7 @@ from typing import Any
 
 from tirscript.ir.dtype import DType, dtype
 from tirscript.ir.expr import Expr
-from tirscript.ir.graph import GraphExpr, ShapeExpr, TupleExpr
+from tirscript.ir.graph import GraphExpr, PrimValue, ShapeExpr, TupleExpr
 from tirscript.ir.graph_ops import dims
 
 from ..node import Node, together
@@ -165,8 +165,8 @@ def pool(node: Node) -> GraphExpr | tuple[GraphExpr, ...]:
 
 def pooled(node: Node, how: str, x: GraphExpr) -> GraphExpr:
     """The windows of a tensor by the attributes of the node; `how` is `max` or `avg`."""
-    count, counted = spatial(node, x), bool(node.attr("count_include_pad", 0))
-    attrs = _windows(node, x)
+    count, attrs = spatial(node, x), _windows(node, x)
+    counted = bool(node.attr("count_include_pad", 0)) and any(attrs["padding"])
     if how == "avg" and attrs["ceil_mode"] and counted:
         return _mean_with_pads(node, x, *(attrs[name] for name in ("pool_size", "strides", "dilation", "padding")))
     return node.last(f"nn.{how}_pool{count}d", x, count_include_pad=counted, layout=LAYOUTS[count][0], **attrs)
@@ -186,20 +186,20 @@ def _mean_with_pads(
     node: Node, x: GraphExpr, kernel: list[int], strides: list[int], dilation: list[int], padding: list[int]
 ) -> GraphExpr:
     """Means of windows in which pads count, and what the last one has beyond them does not."""
-    count, sizes = len(kernel), dims.numbers(node.shape(x)[2:])
-    if sizes is None:
-        raise node.wrong("`ceil_mode` with `count_include_pad` in a symbolic dimension is not supported")
+    count = len(kernel)
     width = [0] * 4 + [padding[side * count + axis] for axis in range(count) for side in (0, 1)]
     found = node.op(
         f"nn.avg_pool{count}d", node.op("nn.pad", x, width, "constant", 0.0), pool_size=kernel, strides=strides,
         padding=[0] * (2 * count), dilation=dilation, ceil_mode=True, count_include_pad=False,
         layout=LAYOUTS[count][0],
     )  # fmt: skip
-    for axis, made in enumerate(dims.numbers(node.shape(found)[2:]) or ()):
+    for axis, size in enumerate(node.shape(x)[2:]):
         # a window that starts behind the data and the pads before it is none
-        last = -(-(sizes[axis] + padding[axis]) // strides[axis])
-        if made > last:
-            found = node.op("strided_slice", found, [axis + 2], [0], [last], [1], assume_inbound=True)
+        reach, made = (kernel[axis] - 1) * dilation[axis] + 1, node.shape(found)[axis + 2]
+        last = dims.minimum(made, dims.ceildiv(dims.add(size, padding[axis]), strides[axis]))
+        if padding[axis + count] + strides[axis] > reach and not dims.same(made, last):
+            end = TupleExpr((PrimValue(last),))
+            found = node.op("strided_slice", found, [axis + 2], [0], end, [1], assume_inbound=True)
     return found
 
 

@@ -401,3 +401,18 @@ def test_dimensions_that_layers_compute_at_length_get_names() -> None:
     dimensions = [dim for node in walk(main) if type(node) is GraphVar for dim in getattr(node.type, "shape", ())]
     assert max(len(list(walk(dim))) for dim in dimensions) <= 2 * LONG
     assert len({dim for dim in dimensions if type(dim) is Var}) < 12  # what is computed alike has one name
+
+
+@pytest.mark.parametrize("count_include_pad", [0, 1])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads"),
+    [(2, 2, (0, 0)), (2, 3, (0, 0)), (3, 2, (1, 1)), (2, 3, (1, 0)), (2, 3, (0, 1)), (3, 3, (1, 2))],
+)
+def test_windows_that_begin_behind_a_dimension_of_any_size_are_none(
+    kernel: int, stride: int, pads: tuple[int, int], count_include_pad: int
+) -> None:
+    attrs = {"kernel_shape": [kernel], "strides": [stride], "pads": pads, "count_include_pad": count_include_pad}
+    node = helper.make_node("AveragePool", ["x"], ["y"], ceil_mode=1, **attrs)
+    given = model([node], {"x": (F, ["b", 2, "n"])}, ["y"], {}, 19)
+    for size in (3, 5, 6, 7, 8):
+        compare(given, x=np.random.default_rng(size).standard_normal((1, 2, size)).astype("float32"))
