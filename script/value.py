@@ -27,6 +27,7 @@ from tirscript.ir.target import Target
 
 from .call import _VALUE_FORMS, CallLowering
 from .call_mistakes import argument_error
+from .context import _MISSING
 from .expr import same_dtype
 
 
@@ -269,11 +270,17 @@ class ValueLowering(CallLowering):
         pairs = given["where"]
         if not isinstance(pairs, ast.Dict) or len(pairs.keys) != 1 or pairs.keys[0] is None:
             raise self.fail("T032", "`where` is a dict of one variable and its value", pairs, hint="where={x: value}")
-        var = self.value(pairs.keys[0])
+        key = pairs.keys[0]
+        if isinstance(key, ast.Name) and self.lookup(key.id) is _MISSING:
+            # declared where TVM's printer has it: at the first statement, or in a loop whose extent this is
+            value = self.expr(pairs.values[0])
+            fresh = Var(key.id, value.dtype, span=self.span(key))
+            return Let(fresh, value, as_expr(self.under({key.id: fresh}, given["expr"])), span=self.span(call))
+        var = self.value(key)
         if type(var) is not Var:
-            raise self.fail("T032", "`T.Let` binds a variable", pairs.keys[0], hint="x = T.float32()")
+            raise self.fail("T032", "`T.Let` binds a variable", key, hint="x = T.float32()")
         value = self.converted(pairs.values[0], var.dtype, f"`{var.name}`")
-        fresh = var.replace(span=self.span(pairs.keys[0]))
+        fresh = var.replace(span=self.span(key))
         body = substitute(self.expr(given["expr"]), {var: fresh})
         return Let(fresh, value, body, span=self.span(call))
 

@@ -43,6 +43,21 @@ def test_one_name_may_be_bound_twice_and_inside_of_itself() -> None:
     assert structural_equal(theirs, ours)
 
 
+def test_a_name_that_is_declared_later_or_never_is_a_variable_of_its_value() -> None:
+    """TVM's printer declares the variables of a loop's extent in the loop."""
+    theirs = function(
+        "for i in range(T.Let(T.Let(r + d, where={d: 2}), where={r: T.Cast('int32', A[0])})):\n"
+        "    r = T.int32()\n    A[i] = T.Let(T.Cast('float32', r), where={r: i})"
+    )
+    ours = function(
+        'for i in range(T.let("r", T.cast(A[0], "int32"), lambda r: T.let("d", 2, lambda d: r + d))):\n'
+        '    A[i] = T.let("r", i, lambda r: T.cast(r, "float32"))'
+    )
+    assert structural_equal(theirs, ours)
+    found = mistakes("A[0] = T.Let(y, where={z: A[1]})")
+    assert found[0].code == "T010" and "`y`" in found[0].message
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
