@@ -137,9 +137,9 @@ def truth(value: Any) -> Any:
     return value
 
 
-_HINT = re.compile(r"tvm|s_tir|sblock|\b(R|relax)\.function")
+_WORDS = ("sblock", "sblock_attr", "sblock_alloc_buffer", "preflattened_buffer", "buffer_decl", "match_buffer_region")
+_HINT = re.compile(rf"tvm|s_tir|\b(R|relax)\.function|{'|'.join(_WORDS)}")
 _COMMENT = re.compile(r"^\s*# (from tvm\.|import tvm\b|from typing import TypeVar)", re.MULTILINE)
-_WORDS = frozenset(("sblock", "sblock_attr", "sblock_alloc_buffer"))
 
 
 def is_tvm(text: str, tree: ast.AST) -> bool:

@@ -521,3 +521,16 @@ def test_what_two_calls_say_of_a_block_is_joined() -> None:
         'with T.block():\n    T.block_attr({"k": {"a": 1}})\n    T.block_attr({"k": {"b": 2}})\n    B[0] = A[0]'
     )
     assert structural_equal(made, ours('with T.block():\n    T.block_attr({"k": {"a": 1, "b": 2}})\n    B[0] = A[0]'))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'T.preflattened_buffer(A, (4, 4), "float32", data=A.data)\nA[5] = 1.0',
+        'C = T.buffer_decl((16,), "float32", data=A.data)\nC[5] = 1.0',
+        'with T.block("b"):\n    C = T.match_buffer_region(A[0:4])\n    C[3] = 1.0',
+    ],
+)
+def test_what_only_they_ever_said_tells_their_dialect(body: str) -> None:
+    """A text without its imports, as one that was cut out of a file."""
+    assert structural_equal(ours(body), program(body))
