@@ -127,6 +127,7 @@ __all__ = [
     "call_packed",
     "call_packed_lowered",
     "call_pure_extern",
+    "call_spirv_pure_glsl450",
     "cast",
     "ceil",
     "ceildiv",
@@ -327,6 +328,7 @@ __all__ = [
     "minimum",
     "mul",
     "multiply",
+    "nd_mem_alloc_with_scope",
     "nearbyint",
     "negative",
     "nextafter",
@@ -391,6 +393,7 @@ __all__ = [
     "tvm_call_cpacked_lowered",
     "tvm_call_packed_lowered",
     "tvm_call_trace_packed",
+    "tvm_call_trace_packed_lowered",
     "tvm_check_return",
     "tvm_context_id",
     "tvm_fill_fragment",
@@ -411,6 +414,7 @@ __all__ = [
     "tvm_struct_get",
     "tvm_struct_set",
     "tvm_thread_allreduce",
+    "tvm_thread_context",
     "tvm_thread_invariant",
     "tvm_throw_last_error",
     "tvm_tuple",
@@ -841,6 +845,9 @@ def call_packed_lowered(a: Any, *args: Any) -> Expr:
 
 def call_pure_extern(to: Any, name: Any, *args: Any) -> Expr:
     """A C function without side effects."""
+
+def call_spirv_pure_glsl450(a: Any, b: Any, *args: Any) -> Expr:
+    """A function of GLSL's, by its number."""
 
 def cast(value: Any, dtype: Any) -> Expr:
     """x converted to a dtype; floats to integers truncate toward zero."""
@@ -1498,6 +1505,9 @@ def mul(a: Any, b: Any) -> Expr:
 def multiply(a: Any, b: Any) -> Expr:
     """Product; integers wrap."""
 
+def nd_mem_alloc_with_scope(a: Any, b: Any, c: Any, /) -> Expr:
+    """Memory of a scope, in as many dimensions as its shape has."""
+
 def nearbyint(x: Any) -> Expr:
     """Rounded to the nearest whole number, halves to even."""
 
@@ -1764,6 +1774,9 @@ def tvm_call_packed_lowered(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
 def tvm_call_trace_packed(a: Any, *args: Any) -> Expr:
     """A packed call that is traced."""
 
+def tvm_call_trace_packed_lowered(a: Any, b: Any, c: Any, d: Any, *args: Any) -> Expr:
+    """A packed call that is traced, with its stack laid out."""
+
 def tvm_check_return(a: Any, b: Any, c: Any, /) -> Expr:
     """A call that fails where it does not give the first argument."""
 
@@ -1827,6 +1840,9 @@ def tvm_struct_set(a: Any, b: Any, c: Any, d: Any, /) -> Expr:
 
 def tvm_thread_allreduce(a: Any, *args: Any) -> Expr:
     """A reduction over the threads of a block."""
+
+def tvm_thread_context(x: Any, /) -> Expr:
+    """A value that belongs to the thread."""
 
 def tvm_thread_invariant(x: Any, /) -> Expr:
     """A value that all threads agree on."""
