@@ -30,7 +30,7 @@ from tirscript.ir.wellformed.size import refuse_endless
 from .core import refuse
 from .launch import fields_of_bodies
 
-_CALLS = frozenset(("call_tir", "call_tir_inplace"))
+_CALLS = frozenset(("call_tir", "call_tir_inplace", "dist.call_tir", "dist.call_tir_local_view"))
 
 
 def in_order_of_tvm(program: Node) -> Node:

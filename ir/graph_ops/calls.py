@@ -21,6 +21,7 @@ ARGS = Parameter("args", "value")
 SPREAD = Parameter("args", "spread")
 OUT = Parameter("out", "type")
 RESULT = Parameter("ty_args", "type", None)
+TIR_VARS = Parameter("tir_vars", "shape", None)
 
 
 def several(given: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def nothing(call: OpCall, types: Types) -> GraphType:
 CALL_TIR = register(
     GraphOp(
         "call_tir",
-        (FUNCTION, ARGS, OUT, Parameter("tir_vars", "shape", None)),
+        (FUNCTION, ARGS, OUT, TIR_VARS),
         told,
         "A tensor function on tensors: it writes its results into new ones, which the call gives.",
         bind=several,
@@ -71,7 +72,7 @@ CALL_TIR = register(
 CALL_TIR_INPLACE = register(
     GraphOp(
         "call_tir_inplace",
-        (FUNCTION, ARGS, attr("inplace_indices", integers), OUT, Parameter("tir_vars", "shape", None)),
+        (FUNCTION, ARGS, attr("inplace_indices", integers), OUT, TIR_VARS),
         told_in_place,
         "A tensor function that writes result i into argument `inplace_indices[i]`; at -1 into a new tensor.",
         bind=several,

@@ -13,7 +13,7 @@ from ..graph import GraphType, OpCall, Sharding, TensorType
 from ..graph_op import GraphOp, Parameter
 from . import dims
 from .attrs import attr, integer, text
-from .calls import ARGS, FUNCTION, OUT, several, told
+from .calls import ARGS, FUNCTION, OUT, TIR_VARS, several, told
 from .foreign import handed_on
 from .rules import Types
 from .table import FOREIGN_GRAPH_OPS
@@ -46,13 +46,17 @@ def _part(call: OpCall, types: Types) -> GraphType:
 
 _PLACE = (X, attr("device_mesh", text), attr("placement", text))
 DIST_CALL_TIR = GraphOp(
-    "dist.call_tir", (FUNCTION, ARGS, OUT), told, "`call_tir` on tensors over several devices.", bind=several
+    "dist.call_tir",
+    (FUNCTION, ARGS, OUT, TIR_VARS),
+    told,
+    "`call_tir` on tensors over several devices.",
+    bind=several,
 )
 for _op in (
     DIST_CALL_TIR,
     GraphOp(
         "dist.call_tir_local_view",
-        (FUNCTION, ARGS, OUT),
+        (FUNCTION, ARGS, OUT, TIR_VARS),
         told,
         "A tensor function called on the parts of each device.",
         bind=several,

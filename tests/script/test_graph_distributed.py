@@ -39,6 +39,22 @@ CALLED = f"""{KERNEL}
         return c
 """
 
+SIZED = """
+    @T.prim_func(s_tir=True)
+    def put(x: T.handle, y: T.handle, m: T.int64):
+        n = T.int64()
+        A = T.match_buffer(x, (n,), "float32")
+        B = T.match_buffer(y, (n,), "float32")
+        for i in range(n):
+            B[i] = A[i] + T.Cast("float32", m)
+
+    @R.function
+    def main(x: R.DTensor(("n",), "float32", "mesh[1]", "S[0]")):
+        n = T.int64()
+        y = R.dist.call_tir(M.put, x, R.DTensor((n,), "float32", "mesh[1]", "S[0]"), tir_vars=R.shape([n]))
+        return y
+"""
+
 
 def read(text: str) -> Module:
     """The program, which both dialects give back."""
@@ -76,6 +92,16 @@ def test_one_machine_computes_them_whole() -> None:
     x = np.random.default_rng(0).random((4, 6), np.float32)
     np.testing.assert_allclose(interpret(made, x), x * 2 + 1.5, rtol=1e-6)
     np.testing.assert_allclose(build(made)(x), x * 2 + 1.5, rtol=1e-6)
+
+
+def test_sizes_behind_the_results() -> None:
+    """As `R.call_tir` had them until 2026; TVM takes them among the arguments."""
+    made = parse(HEAD + SIZED)
+    assert structural_equal(parse(made.script()), made)
+    assert "cls.put, (x, n), out_ty=" in made.script(dialect="tvm").replace("M.put", "cls.put")
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(interpret(made, x), x + 6)
+    np.testing.assert_array_equal(build(made)(x), x + 6)
 
 
 @pytest.mark.parametrize(
