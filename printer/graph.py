@@ -24,6 +24,8 @@ from tirscript.ir.graph import (
     OpCall,
     PrimType,
     PrimValue,
+    ShapeType,
+    TensorType,
     TupleType,
     plain_dimensions,
     scalar_symbols,
@@ -155,11 +157,25 @@ def _tells_its_type(node: GraphBind, letter: str) -> bool:
     made = node.value
     if type(made) is ExternFunction:
         return structural_equal(made.type or CallableType(), node.var.type)
-    if letter == "R" and is_placed_by_tvm(node.var.type):
+    if letter == "R" and (is_placed_by_tvm(node.var.type) or _is_shaped_by_tvm(node)):
         return True
     if type(made) is not OpCall or made.op not in DESTINATION_PASSING or not made.types:
         return False
     return structural_equal(made.op.infer(made, ()), node.var.type)
+
+
+def _is_shaped_by_tvm(node: GraphBind) -> bool:
+    """Whether a tensor gets its unknown shape from a variable, `y = R.reshape(x, s)`: TVM's type of it names `s`."""
+    kind, made = node.var.type, node.value
+    if type(kind) is not TensorType or kind.shape is not None or type(made) not in (OpCall, GraphVar):
+        return False
+    given = [part.type for part in walk(made) if type(part) is GraphVar]
+    if not any(type(one) is ShapeType or (type(one) is TensorType and one.shape is None) for one in given):
+        return False
+    try:
+        return structural_equal(type_of(made, None), kind)
+    except DiagnosticError:
+        return False
 
 
 def match_cast(p: Printer, node: MatchCast, indent: str) -> None:

@@ -166,3 +166,29 @@ class M:
     assert text.index("n_1: T.int64") < text.index('out: T.Buffer(("n_1 * m_1", 4)')
     x = np.arange(24, dtype="float32").reshape(3, 2, 4) - 12
     np.testing.assert_array_equal(tirscript.interpret(parse(text), x), np.maximum(x, 0).reshape(6, 4))
+
+
+SHAPED = """
+@R.function
+def main(x: R.Tensor((4, 6), "float32"), s: R.Shape(ndim=2), u: R.Tensor(ndim=2, dtype="float32")):
+    a: R.Tensor(s, "float32") = R.reshape(x, s)
+    b: R.Tensor(s, "float32") = R.exp(a)
+    c = b
+    d: R.Tensor(dtype="float32", ndim=2) = R.add(x, x)
+    e: R.Tensor(dtype="int64", ndim=2) = R.nonzero(x)
+    f: R.Tensor(dtype="float32") = R.reshape(x, s)
+    return (c, d, e, f)
+"""
+
+
+def test_a_tensor_whose_shape_is_that_of_a_variable_has_no_annotation() -> None:
+    """TVM's type of it names the variable, and an annotation of less would take its place."""
+    made = parse(HEAD + SHAPED)
+    text = made.script(dialect="tvm")
+    for line in ("a = R.reshape(x, s)", "b = R.exp(a)", "c = b"):
+        assert f"    {line}\n" in text
+    # what the value does not tell stands in the text, and so does what no shape is given for
+    assert 'd: R.Tensor(dtype="float32", ndim=2) = R.add(x, x)' in text
+    assert 'e: R.Tensor(dtype="int64", ndim=2) = R.nonzero(x)' in text
+    assert 'f: R.Tensor(dtype="float32") = R.reshape(x, s)' in text
+    assert structural_equal(parse(text), made) and structural_equal(parse(made.script()), made)
