@@ -27,7 +27,7 @@ from tirscript.ir.expr import (
     is_const,
 )
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.op import OPS
+from tirscript.ir.op import FOREIGN, OPS
 from tirscript.ir.rewrite import holds, substitute, walk
 from tirscript.ir.stmt import (
     AllocateConst,
@@ -322,6 +322,12 @@ def _prefetch(p: Printer, node: Call, prec: int, entry: Any) -> str:
     return f'T.call_intrin("void", "tirx.prefetch", {", ".join([top(p, arg) for arg in node.args])})'
 
 
+def _lane_mask(p: Printer, node: Call, prec: int, entry: Any) -> str:
+    """TVM's lanes of a mask are no `bool`, which is a dtype of its own there."""
+    kind = node.dtype.name.replace("bool", "uint1")
+    return f"T.get_active_lane_mask({quote(kind)}, {', '.join([top(p, arg) for arg in node.args])})"
+
+
 def _refused(p: Printer, node: Call, prec: int, entry: Any) -> str:
     raise refuse(f"TVM has no text for `{node.op.spelling}`", node.span)
 
@@ -436,6 +442,7 @@ _OPS[OPS["if_then_else"]] = (_if_then_else, "", ATOM, ATOM)
 for _name in ("isnan", "isinf", "isfinite"):
     _OPS[OPS[_name]] = (_finiteness, "", ATOM, ATOM)
 _OPS[OPS["prefetch"]] = (_prefetch, "", ATOM, ATOM)
+_OPS[FOREIGN["get_active_lane_mask"]] = (_lane_mask, "", ATOM, ATOM)
 _LAMBDA_OPS = OpRules(_OPS)
 for _name in ("logical_and", "logical_or", "logical_not"):
     _LAMBDA_OPS[OPS[_name]] = (_by_class, "", ATOM, ATOM)
@@ -461,7 +468,7 @@ def _named(kind: DType) -> bool:
 
 def _bind(p: Printer, node: Bind, indent: str) -> None:
     # what memory on the stack holds follows from its purpose in TVM, which takes no other annotation
-    on_stack = type(node.value) is Call and node.value.op.name == "tvm_stack_alloca"
+    on_stack = type(node.value) is Call and node.value.op.name in ("tvm_stack_alloca", "tvm_stack_make_shape")
     if on_stack or not _named(node.var.dtype):
         text = top(p, node.value)
         p.out.append(f"{indent}{p.names.define(node.var, node.var.name)} = T.bind({text})")

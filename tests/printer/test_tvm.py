@@ -466,6 +466,12 @@ def test_memory_on_the_stack_is_bound_without_an_annotation() -> None:
     """TVM knows by its purpose what it holds, and takes no other type."""
     found = tvm_body('p: T.let[T.handle] = T.tvm_stack_alloca("arg_tcode", 2)\nT.evaluate(p)')
     assert found.startswith('p = T.bind(T.tvm_stack_alloca("arg_tcode", 2))\n')
+    assert tvm_body("p = T.tvm_stack_make_shape(2, 4)\nT.evaluate(p)").startswith("p = T.bind(")
+
+
+def test_lanes_of_a_mask_are_no_bools_of_tvm() -> None:
+    found = tvm_body('mask = T.get_active_lane_mask("boolxvscalex4", 0, 13)\nT.evaluate(mask)')
+    assert found.startswith('mask = T.bind(T.get_active_lane_mask("uint1xvscalex4", 0, 13))\n')
 
 
 def test_buffers_are_matched_above_those_that_are_declared() -> None:
