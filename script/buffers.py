@@ -13,7 +13,7 @@ from tirscript.ir.op import OPS
 from tirscript.ir.words import counted, words
 
 from .item_nodes import shape_nodes
-from .namespace import BUFFER_PLACES, BufferType, buffer_places
+from .namespace import BUFFER_PLACES, BufferType, StridedLayout, buffer_places
 from .plain import plain_string
 from .source import quiet_parse
 from .value import ValueLowering
@@ -141,6 +141,8 @@ class BufferLowering(ValueLowering):
         """A buffer from plain values: dimensions are ints, expressions or strings over symbols."""
         if type_.is_handle or type_.kind == "void":
             raise self.fail("T109", f"a buffer holds numbers, not {type_}", node)
+        if type(layout) is StridedLayout and layout.is_of_rows(tuple(self.dimension(dim, node) for dim in shape)):
+            layout = "default"
         scope = self._scope(scope, name, type_, node)
         self._check_options(strides, axis_separators, layout, align, offset_factor, node)
         separators = tuple(axis_separators or ())

@@ -34,7 +34,7 @@ from .context import Abort, FunctionRef, Macro
 from .expr import MAX_LANES, Method, same_dtype
 from .lengths import vscale_factor
 from .limits import limit, special_float, tvm_literal
-from .namespace import BufferForm, BufferType, Form, PointerType, TypeName, buffer_places
+from .namespace import BufferForm, BufferType, Form, PointerType, StridedLayout, TypeName, buffer_places
 from .plain import argument_place, called_name
 from .pointer import METHODS, array_of, first_element
 from .python import BUILTINS, is_numpy_scalar
@@ -52,6 +52,10 @@ class CallLowering(PythonCallLowering):
 
     def _call(self, node: ast.Call) -> Any:
         self.callee = node.func
+        if self.theirs and type(node.func) is ast.Attribute and node.func.attr == "TileLayout":
+            made = self._strided_layout(node)
+            if made is not None:
+                return made
         function = self.value(node.func)
         try:
             return self.called(function, node)
@@ -115,6 +119,25 @@ class CallLowering(PythonCallLowering):
             message = f"`{name}` is a tensor function outside of this module"
             raise self.fail("T022", message, node, hint=taken_in(name, "(...)"))
         return self.closed(self.open_python(function, node))
+
+    def _strided_layout(self, node: ast.Call) -> StridedLayout | None:
+        """`T.TileLayout(T.S[(4, n):(n, 1)])`, None where it is another of TVM's layouts."""
+        match node:
+            case ast.Call(
+                ast.Attribute(ast.Name("T")),
+                [
+                    ast.Subscript(
+                        ast.Attribute(ast.Name("T"), "S"), ast.Slice(ast.expr() as lower, ast.expr() as upper, None)
+                    )
+                ],
+                [],
+            ):
+                sizes, steps = (
+                    tuple(found) if isinstance(found, (tuple, list)) else (found,)
+                    for found in (self.value(lower), self.value(upper))
+                )
+                return StridedLayout(sizes, steps)
+        return None
 
     def _buffer_type(self, node: ast.Call) -> BufferType:
         """`T.Buffer(shape, dtype, ...)`."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tirscript.ir.dtype import KEPT, MISSING, NAMED_LANES, DType, dtype, pointer, scalar_names
-from tirscript.ir.expr import Var
+from tirscript.ir.expr import Call, Const, Var
 from tirscript.ir.index_map import IndexMap
 from tirscript.ir.op import ALIASES, FOREIGN, OPS, as_expr
 from tirscript.ir.target import Target
@@ -235,6 +235,53 @@ class BufferType:
 
     def __repr__(self) -> str:
         return f'<T.Buffer({self.shape}, "{self.dtype}")>'
+
+
+class StridedLayout:
+    """TVM's layout of a buffer by the strides of its dimensions, which it prints where sizes are symbolic."""
+
+    def __init__(self, sizes: tuple[Any, ...], steps: tuple[Any, ...]) -> None:
+        self.sizes, self.steps = sizes, steps
+
+    def is_of_rows(self, shape: tuple[Any, ...]) -> bool:
+        """Whether the elements of this shape stand in rows, as they do where no layout is said."""
+        if not len(shape) == len(self.sizes) == len(self.steps):
+            return False
+        inside: list[Any] = []
+        for dim, size, step in zip(reversed(shape), reversed(self.sizes), reversed(self.steps), strict=True):
+            if not (_one_product([dim], [size]) and _one_product([step], inside)):
+                return False
+            inside.append(size)
+        return True
+
+
+call_it(StridedLayout, "layout")
+
+
+def _one_product(left: list[Any], right: list[Any]) -> bool:
+    """Whether two products have the same factors, in any order."""
+    (number, factors), (other, others) = _factors(left), _factors(right)
+    for factor in factors:
+        at = next((place for place, one in enumerate(others) if one == factor), None)
+        if at is None:
+            return False
+        del others[at]
+    return number == other and not others
+
+
+def _factors(values: list[Any]) -> tuple[int, list[Any]]:
+    """The factors of a product: all numbers as one, and the others."""
+    number, rest, waiting = 1, [], list(values)
+    while waiting:
+        value = waiting.pop()
+        value = value.value if type(value) is Const else value
+        if type(value) is int:
+            number *= value
+        elif type(value) is Call and value.op is OPS["mul"]:
+            waiting += value.args
+        else:
+            rest.append(value)
+    return number, rest
 
 
 class WrongBufferType:

@@ -342,6 +342,47 @@ def test_layouts_of_the_tile_dialect_are_refused() -> None:
             theirs(f'def f(A: T.Buffer((4,), "float32", layout={layout})):\n    A[0] = T.float32(1)\n')
 
 
+@pytest.mark.parametrize(
+    ("shape", "layout"),
+    [
+        ("(4, n)", "(4, n):(n, T.int64(1))"),
+        ("(n, 4, n)", "(n, T.int64(4), n):(T.int64(4) * n, n, 1)"),
+        ("(n, 4, n)", "(n, 4, n):(n * 4, n, 1)"),
+        ("(n + 1, n - 1)", "(n + 1, n - 1):(n - 1, 1)"),
+        ("(n,)", "n:1"),
+        ("(2, 3, 4)", "(2, 3, 4):(12, 4, 1)"),
+    ],
+)
+def test_a_layout_of_rows_is_the_one_of_buffers_without_any(shape: str, layout: str) -> None:
+    """TVM prints it of symbolic sizes that it had not folded."""
+    head = "def f(a: T.handle, b: T.handle, n: T.int64):\n"
+    lines = "    A = T.match_buffer(a, {0}, 'float32'{1})\n    B: T.let[T.handle] = b\n    T.evaluate(A.data)\n"
+    assert structural_equal(
+        theirs(head + lines.format(shape, f", layout=T.TileLayout(T.S[{layout}])")),
+        theirs(head + lines.format(shape, "")),
+    )
+    in_type = "def f(n: T.int64, A: T.Buffer({0}, 'float32'{1})):\n    T.evaluate(A.data)\n"
+    assert structural_equal(
+        theirs(in_type.format(shape, f", layout=T.TileLayout(T.S[{layout}])")), theirs(in_type.format(shape, ""))
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout"),
+    [
+        ("(4, n)", "(4, n):(1, 4)"),
+        ("(4, n)", "(4, n):(n * n, 1)"),
+        ("(4, n)", "(n, 4):(4, 1)"),
+        ("(4, n)", "(4, 2, n):(n * 2, n, 1)"),
+        ("(4, 6)", "(4, 6):(8, 1)"),
+        ("(4, n)", "(4, n):(n + 1, 1)"),
+    ],
+)
+def test_another_layout_is_refused_with_a_way_out(shape: str, layout: str) -> None:
+    with pytest.raises(DiagnosticError, match=r"T021(.|\n)*by `strides`"):
+        theirs(f"def f(n: T.int64, A: T.Buffer({shape}, 'float32', layout=T.TileLayout(T.S[{layout}]))):\n    pass\n")
+
+
 def test_strides_by_name_are_new_for_each_buffer() -> None:
     found = theirs(
         'def f(A: T.Buffer((16,), "int8")):\n    with T.sblock("a"):\n'
