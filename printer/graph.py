@@ -169,7 +169,7 @@ def _is_shaped_by_tvm(node: GraphBind) -> bool:
     kind, made = node.var.type, node.value
     if type(kind) is not TensorType or kind.shape is not None or type(made) not in (OpCall, GraphVar):
         return False
-    given = [part.type for part in walk(made) if type(part) is GraphVar]
+    given = [part.type for part in walk(made, GraphVar)]
     if not any(type(one) is ShapeType or (type(one) is TensorType and one.shape is None) for one in given):
         return False
     try:
