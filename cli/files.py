@@ -133,15 +133,15 @@ def read_programs(text: str, path: str) -> dict[str, Program]:
     return dict(parse_python(text, filename=name_of(path), folder=folder))
 
 
-def every_program(text: str, path: str, *, optional: bool = False) -> list[tuple[str, Program]]:
+def every_program(text: str, path: str) -> list[tuple[str, Program]]:
     """The functions and modules of a file with their names, of a golden file those of each of its sections.
 
-    Raises DiagnosticError, for a text that defines none unless `optional`.
+    A text may define none. Raises DiagnosticError.
     """
     from tirscript.script import extract
 
     found = extract(text, filename=name_of(path))
-    if optional and not found.places:
+    if not found.places:
         return []
     texts = [piece for piece in pieces(text, golden=True) if may_hold_programs(piece)] if found.repeated else [text]
     return [item for one in texts for item in read_programs(one, path).items()]

@@ -91,7 +91,7 @@ def findings(path: str, *, searched: bool = False) -> list[Diagnostic] | None:
     from tirscript.passes.lint import lint
 
     try:
-        programs = every_program(read_text(path, searched=searched), path, optional=True)
+        programs = every_program(read_text(path, searched=searched), path)
         return [one for _, program in programs for one in lint(program)] if programs else None
     except DiagnosticError as problem:
         return list(problem.diagnostics)

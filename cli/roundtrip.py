@@ -157,7 +157,7 @@ def _one(
         if split and not piece.strip():
             continue
         try:
-            for name, program in every_program(piece, path, optional=True):
+            for name, program in every_program(piece, path):
                 for stage, one in stages(program, passes):
                     why = round_trip(one, dialect)
                     found.append(Outcome(name_of(path), name, stage, why is None, why or ""))

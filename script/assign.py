@@ -392,7 +392,7 @@ class AssignLowering(ConstantLowering):
             raise self.fail("T032", "write `A.vstore([indices], value, predicate=)`", call)
         if self.theirs and isinstance(args[1], Expr):
             args[0] = self.widened(args[0], args[1].dtype.lanes)
-        indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call, 1)
+        indices, predicate = self.vector_access(method.owner, args[:1], kwargs, call)
         self.store_value(method.owner, indices, args[1], argument_place(call, 1, "value"), node, predicate)
 
 

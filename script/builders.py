@@ -44,7 +44,7 @@ class BuilderLowering(LegacyLowering):
         indices = self.value(given["indices"])
         mask = {"predicate": self.value(given["predicate"])} if "predicate" in given else {}
         one = indices if isinstance(indices, (list, tuple)) else [indices]
-        return buffer, self.vector_access(buffer, [one], mask, call, 1)
+        return buffer, self.vector_access(buffer, [one], mask, call)
 
     def _buffer_load(self, call: ast.Call) -> Expr:
         given = self.named(call, "BufferLoad", ("buffer", "indices", "predicate"), 2)
@@ -65,7 +65,7 @@ class BuilderLowering(LegacyLowering):
             said = "a dtype, a buffer" if at else "a buffer, a value"
             raise self.fail("T032", f"`T.{name}` takes {said}, the indices and a mask", call)
         buffer = self._whole_buffer(call.args[at])
-        return buffer, args[1 - at], self.vector_access(buffer, [args[2:-1]], {"predicate": args[-1]}, call, 1)
+        return buffer, args[1 - at], self.vector_access(buffer, [args[2:-1]], {"predicate": args[-1]}, call)
 
     def _masked_load(self, call: ast.Call) -> Expr:
         buffer, kind, (indices, mask) = self._masked_place(call, "masked_load", 1)

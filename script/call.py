@@ -360,7 +360,7 @@ class CallLowering(PythonCallLowering):
             kind = args.pop(1) if len(args) == 2 else kwargs.pop("dtype", None)
             indices = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
             args = [indices if kind is None else self.widened(indices, self.dtype_of(kind, node).lanes)]
-        indices, predicate = self.vector_access(method.owner, args, kwargs, node, 1)
+        indices, predicate = self.vector_access(method.owner, args, kwargs, node)
         return BufferLoad(method.owner, indices, predicate, span=self.span(node))
 
     def widened(self, indices: Any, lanes: int) -> Any:
@@ -371,11 +371,11 @@ class CallLowering(PythonCallLowering):
         return indices if last.dtype.is_vector else [*indices[:-1], Ramp(last, const(1, last.dtype), lanes)]
 
     def vector_access(
-        self, buffer: Buffer, args: list[Any], kwargs: dict[str, Any], node: ast.Call, count: int
+        self, buffer: Buffer, args: list[Any], kwargs: dict[str, Any], node: ast.Call
     ) -> tuple[tuple[Expr, ...], Expr | None]:
         """The indices and predicate of `A.vload(...)` and `A.vstore(...)`."""
         predicate = kwargs.pop("predicate", None)
-        if kwargs or len(args) != count or not isinstance(args[0], (list, tuple)):
+        if kwargs or len(args) != 1 or not isinstance(args[0], (list, tuple)):
             raise self.fail(
                 "T032", "write `A.vload([indices], predicate=)` or `A.vstore([indices], value, predicate=)`", node
             )

@@ -388,17 +388,17 @@ def names_given_memory(body: list[ast.stmt]) -> set[str]:
     """The names that `p = T.allocate(...)`, `with T.allocate(...) as p:` or `T.LetStmt(value, var=p)` give a value."""
     found: set[ast.expr | None] = set()
     for node in (node for stmt in body for node in ast.walk(stmt)):
-        if isinstance(node, ast.Assign) and _is_call_of(node.value, "allocate"):
+        if isinstance(node, ast.Assign) and _is_allocate(node.value):
             found.update(node.targets)
-        elif isinstance(node, ast.withitem) and _is_call_of(node.context_expr, "allocate"):
+        elif isinstance(node, ast.withitem) and _is_allocate(node.context_expr):
             found.add(node.optional_vars)
         elif isinstance(node, ast.Call):
             found.update(word.value for word in node.keywords if word.arg == "var")
     return {target.id for target in found if isinstance(target, ast.Name)}
 
 
-def _is_call_of(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+def _is_allocate(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "allocate"
 
 
 _SCALARS: dict[str, Callable[..., None]] = {

@@ -76,7 +76,6 @@ _BUFFER_ATTRIBUTES = (
 )
 MAX_LANES = 1 << 16
 _THEIRS: dict[str, dict[str, Any]] = {}
-_PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict)
 
 
 class Method:

@@ -382,7 +382,7 @@ class Unsupported:
         return f"<{self.letter}.{self.name}, not supported>"
 
 
-def _dotted(letter: str) -> dict[str, Any]:
+def _dotted() -> dict[str, Any]:
     """The intrinsics with names such as `s_tir.ldg32`, in a namespace for each first part."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in FOREIGN.items():
@@ -390,8 +390,7 @@ def _dotted(letter: str) -> dict[str, Any]:
         if dot:
             groups.setdefault(first, {})[rest] = entry
     return {
-        first: Namespace(f"{letter}.{first}", entries, "Intrinsics of other machines.")
-        for first, entries in groups.items()
+        first: Namespace(f"T.{first}", entries, "Intrinsics of other machines.") for first, entries in groups.items()
     }
 
 
@@ -456,7 +455,7 @@ def tir_names(decorators: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     for name, entry in OPS.items():
         names[name] = entry
     names.update({name: entry for name, entry in FOREIGN.items() if "." not in name})
-    names.update(_dotted("T"))
+    names.update(_dotted())
     names.update({name: Unsupported(name) for name in TILE_NAMESPACES if name not in names})
     names.update({name: Unsupported(name, what) for name, what in MISSING.items()})
     for alias, name in ALIASES.items():

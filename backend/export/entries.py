@@ -284,9 +284,7 @@ class _Writer:
                 self.require(either(apart, either(one.empty, other.empty)), message)
 
 
-def shapes_of(
-    func: PrimFunc, outs: int, written: frozenset[Any], layout: StructLayout
-) -> tuple[PrimFunc, Entry] | None:
+def shapes_of(func: PrimFunc, outs: int, layout: StructLayout) -> tuple[PrimFunc, Entry] | None:
     """For a function whose last `outs` parameters are results: one that writes their dimensions, and its entry.
 
     None where all of them are known.

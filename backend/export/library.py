@@ -109,7 +109,7 @@ def export(
             made = temporary / f"{path.stem}.o"
             made.write_bytes(machine.emit_object(module))
             if form == ".a":
-                archive([made], path, chosen)
+                archive([made], path)
             else:
                 link_shared([made], path, chosen, code.libraries, threads=code.plan.threads)
     if header is not None:
@@ -221,7 +221,7 @@ def _graph(graph: GraphFunc, func: PrimFunc, prefix: str, layout: StructLayout) 
     outs = _count(graph.result)
     results = [param for param in func.params[len(func.params) - outs :] if isinstance(param, Buffer)]
     dims = tuple(tuple(int(dim.value) if type(dim) is Const else None for dim in result.shape) for result in results)
-    teller = shapes_of(func, outs, frozenset(), layout)
+    teller = shapes_of(func, outs, layout)
     symbol = None if teller is None else _symbol(func, prefix) + SUFFIX_SHAPES
     takes = tuple(_tree(param.type) for param in graph.params)
     return GraphShape(takes, _tree(graph.result), outs, dims, symbol), teller

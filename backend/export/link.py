@@ -55,7 +55,7 @@ def link_shared(
         _run([*command, "-shared", "-fPIC", *map(str, objects), "-o", str(made), *needed, *more, "-lm"])
 
 
-def archive(objects: Sequence[Path], path: Path, target: Host) -> None:
+def archive(objects: Sequence[Path], path: Path) -> None:
     """A static library of object files."""
     with _whole(path) as made:
         _run([_tool("ar"), "rcs", str(made), *map(str, objects)])

@@ -23,7 +23,6 @@ LANES, BITS = 16, 512
 CALL = 10.0  # a mathematical function
 FOREIGN = 200.0  # a C function, one in Python, another function of the module
 UNKNOWN = 64.0  # iterations of a loop of which nothing is known
-CHAIN = 4.0  # of a sum, whose additions wait for each other
 _DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "div"))
 
 # a number, or the double operand that holds it

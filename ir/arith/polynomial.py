@@ -84,9 +84,6 @@ class Polynomial(Struct, frozen=True, eq=False):
         return low, high
 
 
-ZERO = Polynomial({})
-
-
 def monomial_bounds(key: Monomial, known: Known) -> Interval:
     """The bounds of a product of atoms."""
     if len(key) == 1:
@@ -220,4 +217,4 @@ def _order(atom: Expr) -> tuple[str, int]:
     return (atom.name, id(atom)) if type(atom) is Var else (type(atom).__name__, hash(atom))
 
 
-__all__ = ["ZERO", "Monomial", "Polynomial", "modular", "monomial_bounds", "multiply", "polynomial"]
+__all__ = ["Monomial", "Polynomial", "modular", "monomial_bounds", "multiply", "polynomial"]

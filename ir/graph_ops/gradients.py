@@ -176,11 +176,11 @@ def _max_pool(output_grad: Any, data: Any, out: Any, *, pool_size: Any, layouts:
             chosen = T.cast(-1, "int32")
             for (*k,) in T.grid(*pool_size):
                 if in_window([*i, *k], data, layouts, places, sure):
-                    if greater(data[*data_index([*i, *k], data, layouts, places)], best, chosen):
-                        best = data[*data_index([*i, *k], data, layouts, places)]
+                    if greater(data[*data_index([*i, *k], layouts, places)], best, chosen):
+                        best = data[*data_index([*i, *k], layouts, places)]
                         chosen = T.cast(k[0] * pool_size[1] + k[1], "int32")
             if chosen >= 0:
-                out[*data_index(within(i, chosen, pool_size), data, layouts, places)] += output_grad[*i]
+                out[*data_index(within(i, chosen, pool_size), layouts, places)] += output_grad[*i]
 
 
 def greater(value: Any, best: Any, chosen: Any) -> Any:
@@ -205,7 +205,7 @@ def _avg_pool(
         for (*i,) in T.grid(*output_grad.shape):
             for (*k,) in T.grid(*pool_size):
                 if in_window([*i, *k], data, layouts, places, sure):
-                    out[*data_index([*i, *k], data, layouts, places)] += output_grad[*i] / T.cast(
+                    out[*data_index([*i, *k], layouts, places)] += output_grad[*i] / T.cast(
                         window_count(i, data, pool_size, layouts, places, sure, inside, count_include_pad), out.dtype
                     )
 

@@ -102,7 +102,7 @@ def in_window(v: Sequence[Any], data: Any, layouts: Sequence[str], places: Any, 
     return found
 
 
-def data_index(v: Sequence[Any], data: Any, layouts: Sequence[str], places: Any) -> list[Any]:
+def data_index(v: Sequence[Any], layouts: Sequence[str], places: Any) -> list[Any]:
     """That place as indices."""
     place = window_place(v, len(places[0]), layouts, places)
     return placed(layouts[0], place)
@@ -115,11 +115,11 @@ def _max_pool(data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any,
             with T.init():
                 out[*v[: out.ndim]] = start
             if all(sure):
-                out[*v[: out.ndim]] = T.max(data[*data_index(v, data, layouts, places)], out[*v[: out.ndim]])
+                out[*v[: out.ndim]] = T.max(data[*data_index(v, layouts, places)], out[*v[: out.ndim]])
             else:
                 out[*v[: out.ndim]] = T.max(
                     T.if_then_else(
-                        in_window(v, data, layouts, places, sure), data[*data_index(v, data, layouts, places)], start
+                        in_window(v, data, layouts, places, sure), data[*data_index(v, layouts, places)], start
                     ),
                     out[*v[: out.ndim]],
                 )
@@ -136,11 +136,11 @@ def _avg_pool(
             with T.init():
                 total[*v[: out.ndim]] = T.cast(0, acc)
             if all(sure):
-                total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.cast(data[*data_index(v, data, layouts, places)], acc)
+                total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.cast(data[*data_index(v, layouts, places)], acc)
             else:
                 total[*v[: out.ndim]] = total[*v[: out.ndim]] + T.if_then_else(
                     in_window(v, data, layouts, places, sure),
-                    T.cast(data[*data_index(v, data, layouts, places)], acc),
+                    T.cast(data[*data_index(v, layouts, places)], acc),
                     T.cast(0, acc),
                 )
     for (*i,) in T.grid(*out.shape):

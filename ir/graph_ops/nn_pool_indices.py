@@ -34,8 +34,8 @@ def _index(data: Any, out: Any, *, pool_size: Any, layouts: Any, places: Any, su
                 if in_window([*v, *k], data, layouts, places, sure):
                     if found < T.int64(0):
                         found = plane_index([*v, *k], data, layouts, places)
-                    if data[*data_index([*v, *k], data, layouts, places)] > best:
-                        best = data[*data_index([*v, *k], data, layouts, places)]
+                    if data[*data_index([*v, *k], layouts, places)] > best:
+                        best = data[*data_index([*v, *k], layouts, places)]
                         found = plane_index([*v, *k], data, layouts, places)
             out[*v] = found
 

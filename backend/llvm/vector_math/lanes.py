@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -224,7 +224,5 @@ class Lanes:
         """2 raised to the low bits of an integer, of which the bias is already a part."""
         return self.from_bits(self.shift_left(exponent, self.format.mantissa))
 
-
-Binary = Callable[[Lanes, str, str], str]
 
 LOG2_E, LOG2_10 = 1 / math.log(2), math.log2(10)
