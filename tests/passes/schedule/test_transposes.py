@@ -64,6 +64,17 @@ def test_known_sizes(sizes: str) -> None:
     assert_same_result(func, default_schedule(func, WIDE).func)
 
 
+@pytest.mark.parametrize(("dtype", "lanes", "kind"), [("float64", 2, "vectorized"), ("bool", 4, "serial")])
+def test_what_no_squares_move_goes_in_small_tiles(dtype: str, lanes: int, kind: str) -> None:
+    func = transposed(dtype, "64, 256")
+    made = default_schedule(func, NARROW).func
+    loops = [(node.extent.value, node.kind) for node in walk(made.body, For)]
+    # 64 lines at a time, whose pieces stay in the nearest cache until all vectors of the others have read them
+    assert loops == [(4, "serial"), (64 // lanes, "serial"), (64, "serial"), (lanes, kind)]
+    assert not squares(func, NARROW)
+    assert_same_result(func, made)
+
+
 def test_many_matrices_and_the_order_of_loops() -> None:
     params = 'A: T.Buffer((3, 40, 33), "float32"), B: T.Buffer((3, 33, 40), "float32")'
     for loops in ("b, i, j in T.grid(3, 33, 40)", "j, b, i in T.grid(40, 3, 33)"):
