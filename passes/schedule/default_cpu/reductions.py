@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 from tirscript.ir.arith.linear import linear
+from tirscript.ir.diagnostic import error
 from tirscript.ir.expr import BufferLoad, Call, Const
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.op_sets import CHOICES
@@ -22,6 +23,7 @@ from tirscript.ir.rewrite import uses, walk
 from ..blocks import writes_of
 from ..extremes import extreme_of
 from ..primitive import BlockHandle, LoopHandle
+from ..refusal import ScheduleError
 from .nests import Dim, Nest, begins_anyway, by_library, goes_along_fields, heavy, stride_of
 from .streams import parameters
 from .work import Work
@@ -340,6 +342,8 @@ def _partial(work: Work, name: str, lanes: int) -> tuple[BlockHandle, LoopHandle
     loops = sch.get_loops(partial)[len(around) :]
     lane = next(loop for loop in loops if not _reduces(work, partial.name, loop))
     rest = [loop for loop in loops if loop != lane]
+    if not rest:  # what the loops around it say of a symbolic size makes it no longer than the lanes
+        raise ScheduleError([error("T501", f"`{name}` has no more iterations than the lanes it is to have")])
     sch.reorder(*rest, lane)
     return partial, rest[0]
 

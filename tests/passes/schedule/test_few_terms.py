@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tirscript import build
 from tirscript.ir import PrimFunc
 from tirscript.ir.rewrite import walk
 from tirscript.ir.stmt import AllocBuffer, For
@@ -71,3 +73,29 @@ def main(A: T.Buffer((40, 9)), B: T.Buffer((40, 9))):
     made = default_schedule(func, FACTS).func
     assert "T.unroll" not in made.script()
     assert_same_result(func, made)
+
+
+@pytest.mark.parametrize("operator", ["+", "max"])
+def test_a_symbolic_size_that_the_loops_around_it_know_to_be_small(operator: str) -> None:
+    """Where there is a `j`, `k` runs to 4, which is less than the lanes of what is of any size."""
+    term = "x[vi, vj, vk]"
+    update = f"out[vi, vj] + {term}" if operator == "+" else f"T.max(out[vi, vj], {term})"
+    func = parse(f"""
+@T.prim_func
+def main(x: T.Buffer(("b", "n // 4", "n // 4 * 4 // (n // 4)")), out: T.Buffer(("b", "n // 4")), n: T.int64):
+    for i in range(b):
+        for j in range(n // 4):
+            for k in range(n // 4 * 4 // (n // 4)):
+                with T.block("sum"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        out[vi, vj] = 0.0
+                    out[vi, vj] = {update}
+""")
+    assert isinstance(func, PrimFunc)
+    built = build(func)
+    for size in (4, 9, 40):
+        x = np.random.default_rng(size).random((3, size // 4, 4), dtype="float32")
+        out = np.empty((3, size // 4), "float32")
+        built(x, out, size)
+        np.testing.assert_allclose(out, x.sum(2) if operator == "+" else x.max(2), rtol=1e-6)
