@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 from tirscript.ir.buffer import Buffer
-from tirscript.ir.expr import BufferLoad, Call, Expr
+from tirscript.ir.expr import BufferLoad, Call, Expr, Var
 from tirscript.ir.op_sets import CHOICES
-from tirscript.ir.rewrite import walk
-from tirscript.ir.stmt import AllocBuffer
+from tirscript.ir.rewrite import substitute, walk
+from tirscript.ir.stmt import AllocBuffer, Block, BufferStore
 
+from ...simplify import simplified
 from ..blocks import reads_of, writes_of
 from ..primitive import BlockHandle, LoopHandle
 from . import contraction, convolution, operands, tiles, windows
@@ -256,12 +258,30 @@ def shared_rows(work: Work, name: str) -> bool:
 
 def _together(work: Work, first: str, second: str) -> bool:
     """Compute two blocks behind each other in one loop, as it likely was before each got a loop of its own: memory is
-    read once for both. False where they share none."""
+    read once for both. False where they share none, or where an iteration of one loop would need what the other has
+    made in an iteration before: no vectors could be made of that."""
     one, two = work.block(first), work.block(second)
     if not {*reads_of(one), *writes_of(one)}.intersection((*reads_of(two), *writes_of(two))):
         return False
-    work.sch.merge(work.sch.get_loops(first)[-1], work.sch.get_loops(second)[-1])
+    loops = [work.sch.get_loops(name)[-1] for name in (first, second)]
+    along: Var = work.sch.get(loops[0]).var
+    places = [_places(block, {work.sch.get(loop).var: along}) for block, loop in zip((one, two), loops, strict=True)]
+    made = {*writes_of(one), *writes_of(two)}.intersection(*places)
+    if any(len({*places[0][buffer], *places[1][buffer]}) > 1 for buffer in made):
+        return False
+    work.sch.merge(*loops)
     return True
+
+
+def _places(block: Block, loops: Mapping[Var, Var]) -> dict[Buffer, set[tuple[Expr, ...]]]:
+    """The elements of buffers that a block uses in an iteration of the loops around it, which get other variables."""
+    at = {axis.var: axis.value for axis in block.axes}
+    found: dict[Buffer, set[tuple[Expr, ...]]] = {}
+    for node in walk(block.body):
+        if type(node) in (BufferLoad, BufferStore):
+            indices = substitute(substitute(node.indices, at), loops)  # type: ignore[attr-defined]
+            found.setdefault(node.buffer, set()).add(tuple(map(simplified, indices)))  # type: ignore[attr-defined]
+    return found
 
 
 def _parallel(work: Work, loop: LoopHandle, instances: float) -> None:

@@ -178,3 +178,22 @@ def test_loops_in_loops_are_looked_at_once() -> None:
 
     assert counted(func, CpuFacts()) is func
     assert len(seen) == 4  # the function, and the body of each loop around others
+
+
+@pytest.mark.parametrize(("place", "together"), [("j", True), ("T.max(j - 1, 0)", False), ("(j + 3) % 40", False)])
+def test_loops_over_a_row_share_one_only_where_an_iteration_needs_its_own(place: str, together: bool) -> None:
+    """What an iteration before has made would keep LLVM from vectors."""
+    func = parse(f"""
+@T.prim_func
+def main(A: T.Buffer((300, 40), "int32"), B: T.Buffer((300, 40), "int32"), C: T.Buffer((300, 40), "int32")):
+    for i in range(300):
+        for j in range(40):
+            B[i, j] = A[i, j] * 3
+        for j in range(40):
+            C[i, j] = B[i, {place}] + A[i, j]
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(vector_bits=512, threads=2))
+    loops = [node for node in walk(made.body) if type(node) is For]
+    assert (len(loops) == 2) == together, made.script()
+    assert_same_result(func, made)
