@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,7 @@ from tirscript.ir.verify import verify
 from tirscript.passes.plain_loops.blocks_from_loops import blocks_from_loops
 from tirscript.passes.schedule.default_cpu import CpuFacts, scheduled, with_clamped_lines
 from tirscript.script import parse
-from tirscript.testing import copies
+from tirscript.testing import assert_same_result, copies
 
 VALUES = {
     "before": "A[i, T.max(j - 1, 0)]",
@@ -23,6 +24,13 @@ VALUES = {
     "rows as well": "A[T.max(i - 1, 0), T.max(j - 1, 0)] - A[T.min(i + 1, 4), T.min(N - 1, j + 1)]",
     "around": "A[i, (j + 1) % N] - A[i, (j + N - 2) % N] * A[(i + 4) % 5, j]",
     "to another border": "A[i, T.max(j - 1, 2)] + A[i, T.min(j, N - 3)]",
+    "every second": "A[i, T.min(2 * j, N - 1 - (N - 1) % 2) // 2] + A[i, T.max(2 * j - 3, 0) // 2]",
+}
+CHOICES = {
+    "a choice": "A[i, j - 1] + A[i, j + 1] if j > 0 and j + 2 <= N - 1 else A[i, j]",
+    "a choice of rows as well": "7 if i == 0 or j == 0 or N - 1 == j else A[i - 1, j - 1] - A[i, j + 1]",
+    "not the ends": "(A[i, j - 2] if j >= 2 else 0) - (A[i, j + 1] if not (j >= N - 1) else 5)",
+    "the ends alone": "A[i, j] * 3 if j != 0 and j < N - 2 else -1",
 }
 
 
@@ -58,9 +66,21 @@ def test_lines_are_cut_where_they_are_brought_back(name: str, threads: int) -> N
     same_as_interpreted(func, tirscript.build(made, bounds_check=True), 77)
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", CHOICES)
+def test_lines_are_cut_where_a_choice_asks_for_their_ends(name: str, threads: int) -> None:
+    func = kernel(CHOICES[name], 77)
+    made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+    assert "B_1" in made.script() and not verify(made) and structural_equal(parse(made.script()), made)
+    parts = with_clamped_lines(blocks_from_loops(func)).script().split("T.block(")[1:]
+    asks = [part for part in parts if re.search(r"vj( . \d+)? [<>=!]|[<>=!] vj", part.replace("vi, vj =", ""))]
+    assert len(parts) - len(asks) == 1 < len(parts), parts
+    same_as_interpreted(func, tirscript.build(made, bounds_check=True), 77)
+
+
+@pytest.mark.parametrize("name", [*VALUES, *CHOICES])
 def test_lines_of_unknown_length_are_cut_as_well(name: str) -> None:
-    func = kernel(VALUES[name], "n")
+    func = kernel({**VALUES, **CHOICES}[name], "n")
     made = scheduled(func, CpuFacts(vector_bits=512))
     assert "B_1" in made.script() and not verify(made) and structural_equal(parse(made.script()), made)
     least = 3 if "border" in name else 0 if "around" not in name else 2
@@ -80,6 +100,10 @@ def test_lines_of_unknown_length_are_cut_as_well(name: str) -> None:
         ("B[i, T.max(j - 1, 0)] + 1", 100),  # what it writes
         ("A[i, (j + 1) % 50]", 100),  # of another length
         ("T.cast(T.max(j - 1, 0), 'int32')", 100),  # reads nothing
+        ("A[i, j] if j < 50 else 1", 100),  # half of it
+        ("A[i, j] if j % 2 == 0 else 1", 100),  # everywhere
+        ("A[i, j] if j == A[i, 0] else 1", 100),  # known to memory alone
+        ("A[i, j] if i > 0 else 1", 100),  # whole lines
     ],
 )
 def test_other_lines_stay_whole(value: str, size: int) -> None:
@@ -126,6 +150,42 @@ def main(A: T.Buffer((400, 1000), "float32"), B: T.Buffer((400, 1000), "float32"
     text = with_clamped_lines(blocks_from_loops(func)).script()
     assert "T.grid(400, 1)" in text and "T.grid(400, 999)" in text
     assert "T.vectorized" in scheduled(func, CpuFacts(vector_bits=512)).script()
+
+
+def test_lines_of_blocks_that_share_a_loop_are_cut() -> None:
+    """Steps of a wavelet: what the second reads of the line before it is what the first has made."""
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((9, 154), "int32"), B: T.Buffer((9, 77), "int32"), C: T.Buffer((9, 77), "int32")):
+    for i in range(9):
+        for j in range(77):
+            B[i, j] = A[i, 2 * j + 1] - A[i, T.min(2 * j + 2, 152)]
+        for j in range(77):
+            C[i, j] = A[i, 2 * j] + B[i, T.max(j - 1, 0)] + B[i, j]
+""")
+    assert isinstance(func, PrimFunc)
+    for threads in (1, 2):
+        made = scheduled(func, CpuFacts(vector_bits=512, threads=threads))
+        assert made.script().count("range(76)") == 2, made.script()
+        assert_same_result(func, made)
+
+
+def test_choices_of_what_no_parameter_holds_stay_whole() -> None:
+    """Copies with a border are made where they are read."""
+    func = parse("""
+@T.prim_func
+def main(A: T.Buffer((5, 77), "int32"), B: T.Buffer((5, 77), "int32")):
+    C = T.alloc_buffer((5, 78), "int32")
+    for i, j in T.grid(5, 78):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj - 1] if vj > 0 else 0
+    for i, j in T.grid(5, 77):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = C[vi, vj] - C[vi, vj + 1]
+""")
+    assert isinstance(func, PrimFunc) and with_clamped_lines(func) is func
 
 
 def test_what_is_computed_where_it_is_read_stays_whole() -> None:
