@@ -39,7 +39,7 @@ _CHOICE, _LIKELY = OPS["if_then_else"], OPS["likely"]
 @prim_func_pass()
 def loop_partition(func: PrimFunc, *, parts: int = 3, largest: int = 64, likely: bool = False) -> PrimFunc:
     """`for i in range(16): if i < 14: S` becomes `for i in range(14): S`, and a loop for the rest."""
-    return _Partition(parts, largest, likely).function(func)
+    return Partition(parts, largest, likely).function(func)
 
 
 class _Asked(Struct, frozen=True, eq=False):
@@ -51,7 +51,9 @@ class _Asked(Struct, frozen=True, eq=False):
     values: dict[Var, Expr]
 
 
-class _Partition(Scoped):
+class Partition(Scoped):
+    """Cuts loops into at most `parts`; a subclass says with `may_cut` which ones."""
+
     def __init__(self, parts: int, largest: int, likely: bool) -> None:
         super().__init__()
         self.parts, self.largest, self.likely = parts, largest, likely
@@ -99,7 +101,7 @@ class _Partition(Scoped):
             )
             ends = [(loop.start, first), (first, last), (last, loop.stop)]
             count = sum(low is not high for low, high in ends)
-            if count > parts:
+            if count > parts or not self.may_cut(loop, ends):
                 continue
             made = []
             for low, high in ends:
@@ -112,6 +114,10 @@ class _Partition(Scoped):
                 found += self.pieces(piece, parts - len(found) - (len(fresh) - at - 1))
             return found
         return [loop]
+
+    def may_cut(self, loop: For, ends: list[tuple[Expr, Expr]]) -> bool:
+        """Whether to make these parts of a loop, of which some are empty."""
+        return True
 
     def divides(self, loop: For) -> bool:
         """Whether a loop may be cut: it counts up by one, is not left early, and no block's axis is its variable."""

@@ -25,6 +25,7 @@ from ..primitive import PRIMITIVES
 from ..schedule import Schedule
 from ..trace import Name, Step, Trace
 from .clamped_lines import with_clamped_lines
+from .cut_ends import cut_ends
 from .facts import CpuFacts
 from .idle_casts import without_idle_casts
 from .joined_lines import with_joined_lines
@@ -58,7 +59,7 @@ def scheduled(func: PrimFunc, facts: CpuFacts) -> PrimFunc:
         plain = with_serial_loops(without_idle_casts(func))
         if not may_schedule(plain):
             return func
-        made = kept_loads(lane_sums(_with_vectors(with_several_results(plain), facts), facts))
+        made = cut_ends(kept_loads(lane_sums(_with_vectors(with_several_results(plain), facts), facts)))
         return func if made is plain else made
 
 
