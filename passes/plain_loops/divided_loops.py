@@ -74,12 +74,23 @@ def divided(stmt: Stmt, long_lines: bool = True, around: Sequence[For] = ()) -> 
         return [stmt]
     if len(loops) > 1:
         return _nests(loops, stores, long_lines, around) or [stmt]
-    pays = any(uses(one.value, one.buffer) and pays_alone([stmt], one, long_lines, around) for one in stores)
-    if not pays and independent_stores(stores) and strangers(stores):
+    if _stay(stmt, stores, long_lines, around):
         return [stmt]
     parts: list[For] = [stmt.replace(body=stores[:1])]
     parts += [refresh(stmt.replace(body=(inner,), trivia=None)) for inner in stores[1:]]
     return list(parts) if _may_be_apart(parts) else [stmt]
+
+
+def stay_together(stmt: For, long_lines: bool) -> bool:
+    """Whether an innermost loop holds several stores that have nothing to do with each other, none of which gains by a
+    loop of its own."""
+    stores = _stores(stmt.body)
+    return len(stores) > 1 and _stay(stmt, stores, long_lines, ())
+
+
+def _stay(loop: For, stores: Sequence[BufferStore], long_lines: bool, around: Sequence[For]) -> bool:
+    pays = any(uses(one.value, one.buffer) and pays_alone([loop], one, long_lines, around) for one in stores)
+    return not pays and independent_stores(stores) and strangers(stores)
 
 
 def _stores(body: tuple[Stmt, ...]) -> tuple[Any, ...]:
@@ -235,4 +246,12 @@ def _reads(reader: BufferStore, writer: BufferStore) -> bool:
     return any(load.buffer is writer.buffer and not are_apart(load, writer) for load in loads)
 
 
-__all__ = ["divided", "independent_stores", "inits_apart", "pays_alone", "strangers", "totals_of_variables"]
+__all__ = [
+    "divided",
+    "independent_stores",
+    "inits_apart",
+    "pays_alone",
+    "stay_together",
+    "strangers",
+    "totals_of_variables",
+]

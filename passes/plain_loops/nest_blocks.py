@@ -23,7 +23,7 @@ from tirscript.ir.stmt import AllocBuffer, Axis, Bind, Block, BufferStore, For, 
 
 from ..statements import may_overlap, reads_memory, same_indices
 from .choices_from_loops import begun_at_first, chosen
-from .divided_loops import divided, independent_stores, pays_alone, totals_of_variables
+from .divided_loops import divided, independent_stores, pays_alone, stay_together, totals_of_variables
 from .extremes_from_loops import search_of
 from .gains import gains_apart
 from .names_written_out import Refused, written_out
@@ -143,7 +143,9 @@ class Nest:
             made = self.loop(loop, ())
         except Refused:
             return self.scatter(loop)
-        return self.apart(made) if self.independent(made) else self.one_by_one(made)
+        if self.independent(made):
+            return self.apart(made)
+        return None if stay_together(loop, self.names.long_lines) else self.one_by_one(made)
 
     def one_by_one(self, nest: For) -> list[Stmt] | None:
         """A loop for each of the statements of a loop, where they may run one after the other: a sum of sums."""

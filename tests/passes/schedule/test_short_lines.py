@@ -7,11 +7,11 @@ import pytest
 
 import tirscript
 from tirscript.backend.interpreter import interpret
-from tirscript.ir import Attrs, PrimFunc
+from tirscript.ir import Attrs, For, PrimFunc, walk
 from tirscript.ir.stmt import If
 from tirscript.ir.verify import verify
 from tirscript.passes import get_pass
-from tirscript.passes.schedule.default_cpu import CpuFacts, for_lengths
+from tirscript.passes.schedule.default_cpu import CpuFacts, for_lengths, scheduled
 from tirscript.script import parse
 from tirscript.testing import assert_same_result
 
@@ -246,3 +246,28 @@ def test_whole_vectors_ask_for_no_end_of_the_line() -> None:
     whole, rest = long.split('T.block("')[2:4]
     assert whole.startswith('B_rf_update"') and " < m" not in whole
     assert rest.startswith('B_rf_update_1"') and " < m" in rest
+
+
+def test_short_sums_of_one_array_that_plain_loops_make_together_stay_in_one_loop() -> None:
+    """Real and imaginary parts beside each other: the sums of the two wait for each other no longer than for one."""
+    func = parse("""
+@T.prim_func
+def main(X: T.Buffer(("m", 2)), H: T.Buffer(("t", 2)), Y: T.Buffer(("n", 2))):
+    for i in range(n):
+        Y[i, 0] = 0.0
+        Y[i, 1] = 0.0
+        for k in range(t):
+            Y[i, 0] += X[i + k, 0] * H[k, 0] - X[i + k, 1] * H[k, 1]
+            Y[i, 1] += X[i + k, 0] * H[k, 1] + X[i + k, 1] * H[k, 0]
+""")
+    assert isinstance(func, PrimFunc)
+    made = scheduled(func, CpuFacts(vector_bits=512))
+    (chosen,) = [node for node in walk(made.body) if type(node) is If and "t <" in str(node.condition)]
+    assert sum(type(node) is For for node in walk(chosen.then)) == 1, made.script()
+    for terms in (1, 5, 50):
+        rng = np.random.default_rng(terms)
+        x, h = (rng.integers(-9, 9, (size, 2)).astype("float32") for size in (terms + 18, terms))
+        wanted, found = np.zeros((19, 2), "float32"), np.zeros((19, 2), "float32")
+        tirscript.interpret(func, x, h, wanted)
+        tirscript.build(made)(x, h, found)
+        np.testing.assert_array_equal(found, wanted)
