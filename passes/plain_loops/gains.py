@@ -9,7 +9,6 @@ for j in range(m):
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tirscript.ir.arith.linear import linear
@@ -23,8 +22,8 @@ from .places import place_of
 
 # columns that so few bits beside each other hold are no vectors
 NARROW = 256
-# pixels of images that the second cache holds while all of their windows are read
-NEAR = 1 << 16
+# lines of fewer results have no tiles of windows
+LINE = 4
 
 
 def gains_apart(block: Block) -> bool:
@@ -71,17 +70,19 @@ def _leaves_out(value: Expr) -> bool:
 
 
 def _overlaps(block: Block, load: BufferLoad) -> bool:
-    """Whether a load goes through windows of a near image, of which one begins before the one before it ends."""
+    """Whether a load goes through windows of which one begins before the one before it ends, for lines of results."""
+    store = block.body[0]
+    lane = lane_of(block, store) if type(store) is BufferStore else None
+    if lane is None or (type(lane.extent) is Const and _count(lane) < LINE):
+        return False
     axes: dict[Any, Axis] = {axis.var: axis for axis in block.axes if type(axis.extent) is Const}
-    image, found = 1, False
     for index in load.indices:
         used = [(axes[var], abs(step)) for var, step in linear(place_of(index).inner).terms.items() if var in axes]
-        results = [(_count(axis), step) for axis, step in used if axis.kind == "spatial"]
+        results = [step for axis, step in used if axis.kind == "spatial"]
         inside = [_count(axis) * step for axis, step in used if axis.kind == "reduce"]
-        if results and inside:
-            image *= math.prod(count for count, _ in results)
-            found = found or max(inside) > min(step for _, step in results)
-    return found and image <= NEAR
+        if results and inside and max(inside) > min(results):
+            return True
+    return False
 
 
 def _count(axis: Axis) -> int:

@@ -90,10 +90,10 @@ def main(X: T.Buffer((16, 32)), Y: T.Buffer((16, 33))):
 
 @pytest.mark.parametrize(
     ("lines", "width", "step", "apart"),
-    [(8, 16, 1, True), (8, 15, 1, True), (8, 16, 3, False), (1024, 1024, 1, False)],
+    [(8, 16, 1, True), (8, 15, 1, True), (8, 16, 3, False), (1024, 1024, 1, True), (8, 3, 1, False)],
 )
 def test_windows_that_overlap_have_loops_of_their_own(lines: int, width: int, step: int, apart: bool) -> None:
-    """Where the image stays near while its windows are read."""
+    """Of images of any size, but not in lines that are shorter than a vector."""
     sizes = f"(1, 4, {lines * step + 2}, {width * step + 2})"
     func = parse(f"""
 @T.prim_func

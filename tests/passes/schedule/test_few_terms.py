@@ -40,7 +40,7 @@ def main(I: T.Buffer({shape}, "{dtype}"), K: T.Buffer((3, 3), "{dtype}"), O: T.B
         (20, 141, "uint8", True),
         (20, 141, "float32", True),
         (9, 23, "int16", True),
-        (3, 2, "uint8", True),
+        (3, 4, "uint8", True),
         (0, 0, "uint8", False),
         (0, 0, "float32", False),
         (110, 1000, "uint8", True),  # what is reduced would not stay in the cache: the loops are those of the program
