@@ -79,7 +79,7 @@ def in_scalars(work: Work, nest: Nest) -> bool:
     columns, reader = line_of_few(work, nest), only_reader(work, nest)
     if columns is not None and nest.known and _goes_to_many_lines(nest, columns, _along(nest, columns)):
         return False
-    return columns is not None and reader is not None and work.attempt(_in_scalars, nest, reader, columns)
+    return columns is not None and reader is not None and work.attempt(in_lines_of, nest, reader, columns)
 
 
 def line_of_few(work: Work, nest: Nest) -> Dim | None:
@@ -93,7 +93,8 @@ def line_of_few(work: Work, nest: Nest) -> Dim | None:
     return columns if 1 in strides and all(stride in (0, 1) for stride in strides) else None
 
 
-def _in_scalars(work: Work, nest: Nest, reader: BlockHandle, columns: Dim) -> None:
+def in_lines_of(work: Work, nest: Nest, reader: BlockHandle, columns: Dim) -> None:
+    """Reduce into a variable in the loop in which the reader goes along a line."""
     sch = work.sch
     outer = [dim.loop for dim in nest.spatial if dim is not columns]
     sch.reorder(*outer, columns.loop, *[dim.loop for dim in nest.reduced])
@@ -101,7 +102,7 @@ def _in_scalars(work: Work, nest: Nest, reader: BlockHandle, columns: Dim) -> No
     sch.set_scope(nest.name, 0, "local")
     sch.decompose_reduction(nest.name, nest.reduced[0].loop)
     written_out(work, f"{nest.name}_update")
-    work.parallel(outer, float(nest.instances))
+    work.parallel(outer or [columns.loop], float(nest.instances))
     work.done |= {nest.name, f"{nest.name}_init", f"{nest.name}_update", reader.name}
 
 
@@ -233,4 +234,13 @@ def _split(work: Work, dim: Dim, size: int) -> tuple[LoopHandle, LoopHandle]:
     return outer, inner
 
 
-__all__ = ["goes_along", "in_scalars", "is_short", "line_of_few", "register_tile", "tile_of", "written_out"]
+__all__ = [
+    "goes_along",
+    "in_lines_of",
+    "in_scalars",
+    "is_short",
+    "line_of_few",
+    "register_tile",
+    "tile_of",
+    "written_out",
+]

@@ -30,7 +30,7 @@ from .contraction import FIRST_CACHE, maker_of, nest_loop
 from .nests import Dim, Nest, is_plain, stride_of
 from .reductions import begun_before
 from .streams import in_vectors
-from .tiles import goes_along, is_short, written_out
+from .tiles import goes_along, in_lines_of, written_out
 from .work import Work, inline, move, only_reader
 
 # vectors of results in a tile: as many sums as keep the processor busy, and leave registers for what they share
@@ -42,6 +42,10 @@ WRITTEN_OUT = 8
 # windows of so few steps, beside each other in lines of unknown length, are quicker as LLVM makes vectors of them: it
 # copies nothing
 SHORT = 32
+# so are those of so many steps whose elements are apart
+APART = 100
+# and those of so many steps down lines that would have to be copied
+DOWN = 7
 # lines of unknown length, and as many of them, are taken for so long where they are copied
 LONG = 64
 # fewer steps do not pay for the copy
@@ -77,10 +81,13 @@ def windows(work: Work, nest: Nest) -> bool:
     window = roles_of(work, nest)
     if window is None:
         return False
-    if _by_itself(work, nest, window) and work.attempt(_in_lines, nest, window):
-        return True
     reader = only_reader(work, nest)
     taken = reader is not None and goes_along(work, reader, window.columns)
+    if _by_itself(work, nest, window):
+        if taken and work.attempt(in_lines_of, nest, reader, window.columns):
+            return True
+        if work.attempt(_in_lines, nest, window):
+            return True
     if taken and work.attempt(_scheduled, nest, window, reader):
         return True
     return work.attempt(_scheduled, nest, window, None)
@@ -89,12 +96,17 @@ def windows(work: Work, nest: Nest) -> bool:
 def _by_itself(work: Work, nest: Nest, window: Window) -> bool:
     """Whether LLVM's vectors take few steps along a line quicker than a tile: it picks lanes that are apart for several
     steps at once, and copies no lines that are no whole vectors."""
-    if window.lines is not None or not is_short(work, nest.name):
+    if any(not dim.known for dim in nest.reduced):
         return False
     steps = math.prod(dim.extent for dim in nest.reduced)
-    return stride_of(window.image, window.columns.var) != 1 or (
-        steps <= 2 * WRITTEN_OUT and window.columns.extent % window.lanes != 0
-    )
+    apart = stride_of(window.image, window.columns.var) != 1
+    if window.lines is None and apart:
+        return steps <= APART
+    if window.columns.extent % window.lanes == 0:
+        return False
+    if window.lines is None or (apart and not work.sch.get_producers(nest.name)):  # a border that tiles would make
+        return steps <= 2 * WRITTEN_OUT
+    return steps <= DOWN and not any(uses(window.image.indices[-1], dim.var) for dim in nest.reduced)
 
 
 def _in_lines(work: Work, nest: Nest, window: Window) -> bool:

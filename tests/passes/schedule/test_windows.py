@@ -303,7 +303,8 @@ def main(X: T.Buffer((4, 18, 18)), W: T.Buffer((4, 3, 3)), Y: T.Buffer((4, 20, 2
     [
         (1, 5000, 8, 3, False),  # lanes that are apart, which LLVM picks for several steps at once
         (1, 5000, 32, 2, False),
-        (1, 5000, 50, 3, True),  # too long to be written out
+        (1, 5000, 90, 3, False),
+        (1, 5000, 120, 3, True),  # too long to be written out
         (1, 4096, 8, 1, True),
         (64, 100, 8, 1, False),  # no whole vectors
         (64, 100, 32, 1, True),
@@ -388,3 +389,35 @@ def main(X: T.Buffer(("n",)), F: T.Buffer(("m",)), Y: T.Buffer(("n - m + 1",))):
         tirscript.build(made)(x, f, found)
         wanted = np.array([x[at : at + window] @ f for at in range(size - window + 1)], "float32")
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("columns", "height", "width", "apart", "tiled"),
+    [
+        (34, 3, 3, 2, False),  # lanes that are apart, in no whole vectors
+        (32, 3, 3, 2, True),
+        (34, 5, 5, 2, True),
+        (34, 5, 1, 1, False),  # down lines that would have to be copied
+        (32, 5, 1, 1, True),
+        (34, 3, 3, 1, True),
+    ],
+)
+def test_few_steps_of_lines_that_are_no_whole_vectors(
+    columns: int, height: int, width: int, apart: int, tiled: bool
+) -> None:
+    func = parse(f"""
+@T.prim_func
+def main(X: T.Buffer(({16 * apart + height}, {columns * apart + width}), "float32"),
+         W: T.Buffer(({height}, {width}), "float32"), Y: T.Buffer((16, {columns}), "float32")):
+    for y, x in T.grid(16, {columns}):
+        s: T.float32 = 0.0
+        for u, v in T.grid({height}, {width}):
+            s += X[y * {apart} + u, x * {apart} + v] * W[u, v]
+        Y[y, x] = T.max(s, 0.0)
+""")
+    assert isinstance(func, PrimFunc)
+    schedule = default_schedule(func, WIDE)
+    assert schedule.get(schedule.get_loops("s_update")[-1]).kind == ("vectorized" if tiled else "unroll")
+    if not tiled:  # what reads the sums stands with them
+        assert schedule.get_loops("Y")[-1] == schedule.get_loops("s_update")[-2 if width == 1 else -3]
+    compared(func)
