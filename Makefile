@@ -38,8 +38,8 @@ test: $(STAMP)  ## run the tests, but for those that take long
 test-long: $(STAMP)  ## run the tests that take long: random programs, whole models, every size
 	$(BIN)/python -m pytest -n $(JOBS) -q -m long
 
-test-arguments: $(STAMP)  ## run the tests with the arguments of every function checked by typeguard, which takes more than twice as long
-	TIRSCRIPT_CHECK=arguments $(BIN)/python -m pytest -n $(JOBS) -q --ignore tests/property --ignore tests/interop
+test-arguments: $(STAMP)  ## run those of `make test` with the arguments of every function checked by typeguard, which takes more than twice as long
+	TIRSCRIPT_CHECK=arguments $(BIN)/python -m pytest -n $(JOBS) -q -m "not long" --ignore tests/property --ignore tests/interop
 
 test-interop: $(STAMP)  ## read and print TVM's dialect against apache-tvm itself, in an environment of its own
 	TIRSCRIPT_TVM_PYTHON=$$($(BIN)/python -c 'import sys; sys.path.insert(0, "benchmarks"); import tvm_process; print(tvm_process.python() or "")') \

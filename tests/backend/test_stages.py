@@ -228,6 +228,7 @@ def test_a_failure_over_there_comes_back(calls: Calls) -> None:
         made(*arrays())
 
 
+@pytest.mark.long
 def test_functions_of_steps_beside_graph_functions_are_built_from_every_stage() -> None:
     """What runs in steps stays as it is, and its steps call tensor functions alone, while others wait to be lowered."""
     stage = module("""

@@ -67,6 +67,7 @@ def arrays(func: PrimFunc, strange: float) -> list[np.ndarray]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "s", "p", "dtype"),
     [(1, 1, 1, "int32"), (11, 1, 1, "float32"), (13, 2, 1, "uint8"), (8, 1, 2, "float16"), (7, 3, 1, "float64")],

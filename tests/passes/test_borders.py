@@ -93,6 +93,7 @@ def arrays(func: PrimFunc, seed: int, strange: float = 0.0) -> list[np.ndarray]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "variable"), [(1, True), (7, False), (8, True), (12, False)])
 @pytest.mark.parametrize("name", [*STYLES, "rows", "a value"])
 def test_styles_of_one_convolution(name: str, n: int, variable: bool) -> None:
@@ -110,6 +111,7 @@ def test_styles_of_one_convolution(name: str, n: int, variable: bool) -> None:
         np.testing.assert_array_equal(found, wanted(I, W))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [7, 8])
 @pytest.mark.parametrize("name", [*STYLES, "rows"])
 def test_nothing_is_added_where_nothing_was(name: str, n: int) -> None:

@@ -42,6 +42,7 @@ def kernel(body: str, h: int, w: int, dtype: str, ends: str, at: tuple[str, str]
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("sizes", [(17, 33), (40, 7), (2, 9), (1, 5)])
 def test_what_windows_read_is_in_the_copy(sizes: tuple[int, int], ends: str) -> None:

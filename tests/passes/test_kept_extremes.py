@@ -83,6 +83,7 @@ def wanted(A: np.ndarray, order: str) -> np.ndarray:
     return best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kept", "variable"), list(itertools.product(KEPT, (True, False))))
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "uint8"])
 def test_it_is_found_in_lanes(kept: str, variable: bool, dtype: str) -> None:
@@ -101,6 +102,7 @@ def test_it_is_found_in_lanes(kept: str, variable: bool, dtype: str) -> None:
             np.testing.assert_array_equal(found, want)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", KEPT)
 @pytest.mark.parametrize("shape", [(1, 1), (5, 2), (2, 7), (7, 37)])
 def test_blocks_mean_the_same(kept: str, shape: tuple[int, int]) -> None:
@@ -143,6 +145,7 @@ POOLS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", POOLS)
 @pytest.mark.parametrize("style", ["nested", "one", "variable"])
 def test_under_another_condition(kept: str, style: str) -> None:
@@ -225,6 +228,7 @@ SEARCHES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("order", [">", "<"])
 def test_where_the_greatest_is(name: str, order: str) -> None:

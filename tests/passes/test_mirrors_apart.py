@@ -77,6 +77,7 @@ def kernel(body: str) -> PrimFunc:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", APART)
 def test_the_copy_is_a_nest_behind_a_product(name: str) -> None:
     func = kernel(APART[name])

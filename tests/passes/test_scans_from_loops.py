@@ -176,6 +176,7 @@ def test_a_form_becomes_a_scan(form: str, dtype: str) -> None:
     assert scans(with_blocks(flat(FORMS[form][0], 200, dtype))) == scans(made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", list(FORMS))
 def test_all_sizes_are_what_numpy_says(form: str) -> None:
     text, makes = FORMS[form]

@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -191,6 +192,7 @@ def arguments(one: Product) -> list[Any]:
     return [*found, rng.integers(0, m, m).astype("int32"), 2]
 
 
+@pytest.mark.long
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn(), st.sampled_from((128, 256, 512)), st.sampled_from((1, 3)))
 def test_they_give_what_the_loops_give(one: Product, bits: int, threads: int) -> None:

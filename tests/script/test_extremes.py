@@ -73,6 +73,7 @@ LEVELS: dict[str, Callable[[Expr], Expr]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_thousand_levels_of_expression(level: str) -> None:
     value: Expr = LOAD

@@ -206,6 +206,7 @@ def test_c_source_on_an_emulated_aarch64(tmp_path: Path) -> None:
     assert largest_error(found, expected) <= tolerance(expected)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("target", ["llvm", "c"])
 @pytest.mark.parametrize("name", TEN)

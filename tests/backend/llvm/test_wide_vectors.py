@@ -23,6 +23,7 @@ def f(A: T.Buffer(({depth}, {n}), "{dtype}"), B: T.Buffer(({n}, {n}), "{dtype}")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["int32", "float32", "int64", "float64"])
 @pytest.mark.parametrize(("n", "depth"), [(8, 7), (8, 5), (4, 7), (7, 8), (16, 3), (8, 8)])
 @pytest.mark.parametrize("options", [{}, {"debug": True}, {"opt_level": 2}], ids=["scheduled", "plain", "O2"])

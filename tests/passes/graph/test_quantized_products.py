@@ -135,6 +135,7 @@ def test_a_layer_is_a_product_of_bytes_and_one_vector_of_constants() -> None:
     assert "G.sum(" not in text and "permute_dims" not in text and "dequantize" not in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "zero", "attributes"),
     [

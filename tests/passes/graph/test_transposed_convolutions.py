@@ -82,6 +82,7 @@ PHASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "weight", "more", "phases"), PHASES)
 def test_known_weights_are_summed_in_phases(data, weight, more, phases):
     module, random = transposed(data, weight, more), np.random.default_rng(3)

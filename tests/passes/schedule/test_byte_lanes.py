@@ -126,6 +126,7 @@ def test_rows_whose_number_only_the_call_knows(left: str, right: str) -> None:
         np.testing.assert_array_equal(C, A.astype("int32") @ W.astype("int32"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("bits", "kind"), KINDS)
 @pytest.mark.parametrize(("left", "right"), [("uint8", "int8"), ("int8", "int8")])
 def test_sizes_that_only_the_call_knows(left: str, right: str, bits: int, kind: str) -> None:

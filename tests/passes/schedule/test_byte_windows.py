@@ -97,6 +97,7 @@ def run(made: PrimFunc, given: list[Any]) -> None:
         interpret(made, *given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kinds", list(itertools.product(BYTES, BYTES)))
 @pytest.mark.parametrize(
     ("sizes", "image", "filters", "window", "step"),

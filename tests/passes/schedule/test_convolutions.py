@@ -61,6 +61,7 @@ def whole(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(-4, 5, shape).astype("float32")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
@@ -420,6 +421,7 @@ def test_short_lines_of_pixels_are_one(batch: str, size: tuple[int, int], window
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("channels", "filters", "size", "threads", "again"),
     [

@@ -86,6 +86,7 @@ def test_several_lines_are_summed_at_once(kernel: PrimFunc) -> None:
             assert np.prod(node.buffer.constant_shape() or (1 << 20,)) <= 6 * 12 * 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [8, 9, 12])
 def test_more_rows_share_the_lines_in_groups(rows: int) -> None:
     kernel = linear(rows, 48, 32 * rows + 32)
@@ -96,6 +97,7 @@ def test_more_rows_share_the_lines_in_groups(rows: int) -> None:
     assert {8: 4, 9: 3, 12: 6}[rows] in groups and rows not in groups
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "terms"), [(8, 256), (7, 512)], ids=["few terms", "rows that nothing divides"])
 def test_rows_that_are_better_tiled(rows: int, terms: int) -> None:
     made = default_schedule(linear(rows, 48, terms), FACTS)

@@ -172,6 +172,7 @@ def test_nothing_denormal_is_lost(way: Way, low: int, sizes: tuple[int, int, int
     assert low < 50 or (np.abs(C[C != 0]) < 2.0**-126).any() or low > 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("left", "right"), [(70, 71), (71, 71), (1, 140), (1, 141), (2, 140), (140, 1), (141, 1)])
 def test_the_bound_is_the_least_one(way: Way, left: int, right: int) -> None:
     """Two products whose difference is the last digit that a product can have, at the bound and below it."""

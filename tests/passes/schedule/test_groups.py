@@ -106,6 +106,7 @@ def results(func: PrimFunc) -> list[np.ndarray]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("groups", "each_in", "each_out", "size", "window"),

@@ -176,6 +176,7 @@ def test_rows_side_by_side(name: str, rows: int, threads: int) -> None:
     same_as_interpreted(func, made, rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TAKEN)
 def test_rows_of_unknown_number(name: str) -> None:
     lines = "\n".join(f"    {line}" for line in TAKEN[name].replace("range(N)", "range(n_rows)").strip().splitlines())

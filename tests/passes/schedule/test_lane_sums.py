@@ -201,6 +201,7 @@ def main(x: T.Buffer((64,), "float32"), y: T.Buffer((4,), "float32"), lo: T.int3
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.long
 def test_vectors_that_are_there_already_stay() -> None:
     func = kernel("""
 for i in range(90):

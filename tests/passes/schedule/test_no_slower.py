@@ -471,6 +471,7 @@ def convolved(width: int, window: int, step: int) -> PrimFunc:
     """)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("width", "window", "step", "tiled"),
     [

@@ -51,6 +51,7 @@ VALUES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("bits", [128, 512])
 def test_operands_are_computed_once(value: str, bits: int) -> None:

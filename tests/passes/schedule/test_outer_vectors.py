@@ -112,6 +112,7 @@ def arguments(columns: int) -> list[np.ndarray]:
     return [*floats, np.minimum(np.arange(20) * 2, 19).astype("int32")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("columns", [19, 64, 131])
 @pytest.mark.parametrize("symbolic", [False, True])

@@ -51,6 +51,7 @@ def product(
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variable", [False, True])
 @pytest.mark.parametrize(("place", "shape"), PLACES)
 def test_tiles_of_known_sizes(place: str, shape: str, variable: bool) -> None:
@@ -60,6 +61,7 @@ def test_tiles_of_known_sizes(place: str, shape: str, variable: bool) -> None:
     assert_same_result(func, made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variable", [False, True])
 @pytest.mark.parametrize(("place", "shape"), PLACES)
 def test_tiles_of_symbolic_sizes(place: str, shape: str, variable: bool) -> None:

@@ -79,6 +79,7 @@ def test_threads_read_all_of_the_lower_operand(side: int, columns: int, outermos
     assert_product(made, side, columns)
 
 
+@pytest.mark.long
 def test_panels_that_one_tile_reads_are_copied_where_they_are_read() -> None:
     func = with_blocks(
         parse("""

@@ -61,6 +61,7 @@ def kernel(name: str) -> PrimFunc:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BODIES)
 def test_each_product_is_tiled(name: str) -> None:
     func = kernel(name)
@@ -135,6 +136,7 @@ def main(A: T.Buffer((19, 31)), S: T.Buffer((19,)), m: T.Buffer((1,))):
     assert_same_result(func, default_schedule(func, WIDE).func, tolerance=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_total_of_sums_in_variables(rows: int) -> None:
     """A sum that the loop has for itself does not live behind it."""

@@ -128,12 +128,14 @@ BUILT_IN = [name for name in tensor_intrins() if name[:3] in ("fma", "dot", "tra
 LARGE = [name for name in BUILT_IN if re.search(r"_\d{3,}x\d{3,}$", name)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in LARGE])
 def test_intrinsics_do_what_they_describe(name: str) -> None:
     intrin = TensorIntrin.get(name)
     assert_same_result(intrin.desc, intrin.impl, tolerance=1e-5, native=runs(intrin.impl))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 def test_large_tiles_are_transposed(name: str) -> None:
     dtype, rows, columns = re.fullmatch(r"transpose_(\w+)_(\d+)x(\d+)", name).groups()  # type: ignore[union-attr]

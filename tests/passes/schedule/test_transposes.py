@@ -40,6 +40,7 @@ def transposed(dtype: str, sizes: str = '"m", "n"') -> PrimFunc:
     return kernel(f"for i, j in T.grid({n}, {m}):\n    B[i, j] = A[j, i]".replace('"', ""), params)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int8", "uint16", "uint32", "int64"])
 @pytest.mark.parametrize("facts", [WIDE, HALF, NARROW], ids=["512", "256", "128"])
 def test_every_size_comes_out_whole(dtype: str, facts: CpuFacts) -> None:
@@ -86,6 +87,7 @@ def test_many_matrices_and_the_order_of_loops() -> None:
 COMPUTED = 'A: T.Buffer(("m", "n"), "{a}"), C: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("n", "m"), "float32")'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "dtype", "wanted"),
     [

@@ -156,6 +156,7 @@ def layer(A: T.handle, W: T.Buffer((512, 512), "float32"), b: T.Buffer((512,), "
         np.testing.assert_array_equal(found, np.maximum((x - x.sum(2, keepdims=True)) @ w + b, 0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("demand", ["n >= 2", "n == 1", "n <= 8", "n > 16", "n % 4 == 0"])
 @pytest.mark.parametrize("late", [False, True])
 def test_what_is_assumed_of_a_size_does_not_stand_in_versions_where_it_never_holds(demand: str, late: bool) -> None:

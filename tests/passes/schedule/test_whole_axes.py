@@ -46,6 +46,7 @@ def main(A: T.Buffer((40,), "float32"), C: T.Buffer((40,), "float32"), at: T.Buf
 """)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int8"])
 def test_a_tiled_product_is_one(dtype: str) -> None:
     func = prim_func(PRODUCT.format(dtype))
@@ -261,6 +262,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_a_schedule_did_is_undone(name: str, seed: int) -> None:

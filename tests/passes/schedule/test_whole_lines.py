@@ -77,6 +77,7 @@ def test_more_threads_than_panels_of_filters_share_the_lines() -> None:
     assert "in T.parallel(h):" in schedule_of(module, threads=16)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options", [{"filters": 30}, {"window": 5}, {"window": 2}, {"dtype": "int32"}, {"dtype": "float64"}]
 )

@@ -87,6 +87,7 @@ def lanes_of(func: PrimFunc, facts: CpuFacts = WIDE) -> list[int]:
     return [made.get(made.get_loops("sum_update")[-1]).stop.value]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", ["", "T.max(S[vc, vy, vx] + W[vc, 0, 0], 0.0)"])
 @pytest.mark.parametrize("border", [0, 1, 2])
 @pytest.mark.parametrize(

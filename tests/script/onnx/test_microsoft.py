@@ -471,6 +471,7 @@ def test_encoders_of_sizes_that_only_the_call_knows() -> None:
         close(built(*feeds.values()), run(model, feeds)[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_decoders_of_sizes_that_only_the_call_knows() -> None:
     """A layer as exporters of language models write it: first several tokens, then one after the other."""
     hidden, heads, shared, size = 32, 2, 1, 16

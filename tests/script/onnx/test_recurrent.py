@@ -63,6 +63,7 @@ def check(found: Any, wanted: list[Any], rtol: float = 2e-5, atol: float = 2e-6)
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_lengths_and_batches_that_only_the_call_knows(kind: str) -> None:
     model = layer(kind, ["steps", "batch", GIVEN], ("lens", "h0"), 2, direction="bidirectional")

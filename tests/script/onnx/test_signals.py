@@ -16,6 +16,7 @@ from tirscript.ir import DiagnosticError
 from .test_importer import F, model
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("length", [5, 8])
 @pytest.mark.parametrize(
     ("parts", "attrs"), [(1, {"onesided": 1}), (2, {}), (2, {"inverse": 1})], ids=["half", "complex", "inverse"]

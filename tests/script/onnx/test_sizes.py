@@ -258,6 +258,7 @@ def test_images_of_sizes_that_only_the_call_knows_become_a_whole_part(mode: str,
         compare(given, x=rng.random((1, 2, rows, columns), "float32"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scales", [(1.7, 0.6), (0.5, 0.37), (2, 0.7)])
 @pytest.mark.parametrize(
     ("mode", "where", "more"),
