@@ -135,8 +135,10 @@ class _Lowering:
         func = self.func
         for param in func.params:
             self.values[param] = self.parameter(param.name, param.type, param)
+        # kernels of layers that differ in their names alone are one
+        whose = "" if func.private else f" of `{func.name}`"
         for name, scalar in scalars_in_shapes(func):
-            text = f"argument `{name}` of `{func.name}` {NO_SIZE}"
+            text = f"argument `{name}`{whose} {NO_SIZE}"
             self.body.append(Assert(const(0, scalar.dtype) <= scalar, text, span=func.span))
         self.block(func.body)
         result = self.value(func.value)

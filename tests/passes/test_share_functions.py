@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocateConst, CallFunction, MatchBuffer, Module, PrimFunc, structural_equal, verify, walk
+from tirscript.ir import AllocateConst, Assert, CallFunction, MatchBuffer, Module, PrimFunc, structural_equal, verify, walk
 from tirscript.passes.graph import GRAPH_LOWERING
 from tirscript.passes.share_functions import share_functions
 from tirscript.script import parse
@@ -169,3 +169,30 @@ def test_a_model_is_compiled_as_if_it_had_one_layer_of_each_kind() -> None:
         return len(GRAPH_LOWERING(model).functions)
 
     assert kernels(4) == kernels(3)
+
+
+LAYERS = """
+@I.ir_module
+class M:
+    @G.graph_func(private=True)
+    def first(x: G.Tensor(("n // 2 + 1", 4), "float32"), sizes: G.Shape(["n"])):
+        return G.add(x, G.const([1, 2, 3, 4], "float32"))
+
+    @G.graph_func(private=True)
+    def second(x: G.Tensor(("n // 2 + 1", 4), "float32"), sizes: G.Shape(["n"])):
+        return G.add(x, G.const([5, 6, 7, 8], "float32"))
+
+    @G.graph_func
+    def main(x: G.Tensor(("n // 2 + 1", 4), "float32"), sizes: G.Shape(["n"])):
+        return M.second(M.first(x, sizes), sizes)
+"""
+
+
+def test_layers_whose_sizes_are_asked_for_are_one() -> None:
+    """What says so does not name the function: each layer was scheduled and compiled by itself."""
+    passes = [one for one in GRAPH_LOWERING.passes if one.name != "inline_graph_functions"]
+    lowered = parse(LAYERS)
+    for one in passes:
+        lowered = one(lowered)
+    asking = [f for f in lowered.functions if any(type(node) is Assert for node in walk(f))]
+    assert [f.name for f in asking] == ["first", "main"]
