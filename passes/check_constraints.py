@@ -32,20 +32,28 @@ _CONSTRAINTS = (Assert, Assume, StaticAssert)
 @prim_func_pass()
 def check_constraints(func: PrimFunc) -> PrimFunc:
     """`T.static_assert(i < 8)` in `for i in range(8)` becomes nothing; one that is not proved is an error."""
-    if not any(type(node) in _CONSTRAINTS for node in walk(func.body)):
-        return func
-    checker = Checker()
-    checked = checker.function(func)
-    if checker.found:
-        raise DiagnosticError(checker.found)
+    checked, found = _checked(func)
+    if found:
+        raise DiagnosticError(found)
     return checked
 
 
 def constraint_errors(func: PrimFunc) -> list[Diagnostic]:
     """What `check_constraints` would say of a function, as diagnostics, none where it would take it."""
+    return _checked(func)[1]
+
+
+def _checked(func: PrimFunc) -> tuple[PrimFunc, list[Diagnostic]]:
+    """A function with its constraints decided, and what is wrong with them. What stands behind the last is not looked
+    at: a kernel that asks for its sizes first is known no better by all that it stores."""
+    holding = [at for at, stmt in enumerate(func.body) if any(type(node) in _CONSTRAINTS for node in walk(stmt))]
+    if not holding:
+        return func, []
+    end = holding[-1] + 1
     checker = Checker()
-    checker.function(func)
-    return checker.found
+    head = func if end == len(func.body) else func.replace(body=func.body[:end])
+    checked = checker.function(head)
+    return (func if checked is head else checked.replace(body=(*checked.body, *func.body[end:]))), checker.found
 
 
 class Checker(KnowingSimplify):
