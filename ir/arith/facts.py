@@ -69,6 +69,8 @@ class Facts:
             while len(self.all) > count:
                 self._leave(self.all.pop())
         self.known.back_to(before[0])
+        if self.unreachable is not before[1]:  # anything follows from what never holds
+            self.known.changed()
         self.unreachable = before[1]
 
     def invalidate(self, written: Callable[[Buffer], bool]) -> None:

@@ -331,6 +331,18 @@ def test_simplify_under_conditions() -> None:
     assert (text(named.value), text(named.body)) == ("i * 4", "j // 4 + (j + 1) % 4")
 
 
+def test_what_was_simplified_where_nothing_runs_is_simplified_anew() -> None:
+    never, shared = less(i, 0), both(less(n, 4), less(m, 4))
+    analyzer = Analyzer({i: (0, 7)})
+    assert text(analyzer.simplify(either(both(never, shared), shared))) == "n < 4 and m < 4"
+    assert text(analyzer.simplify(both(never, shared))) == "False"
+    assert text(analyzer.simplify(shared)) == "n < 4 and m < 4"
+    with analyzer.scope():
+        analyzer.enter_loop(For(j, const(4), const(2), ()))
+        analyzer.simplify(shared)
+    assert text(analyzer.simplify(shared)) == "n < 4 and m < 4"
+
+
 def test_long_and_deep_expressions_need_no_recursion() -> None:
     total: Expr = n
     for at in range(1500):
