@@ -307,7 +307,9 @@ def _same(p: Any, q: Any, forward: dict[int, Any], names: _Names) -> bool:
 
 
 def same_value(p: Any, q: Any) -> bool:
-    """Whether two plain attribute values are the same: of one type, nan equal to nan."""
+    """Whether two plain attribute values are the same: of one type, nan equal to nan, -0.0 not to 0.0."""
+    if type(p) is float and type(q) is float:
+        return repr(p) == repr(q)
     return type(p) is type(q) and bool(p == q or (p != p and q != q))
 
 

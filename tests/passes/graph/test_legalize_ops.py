@@ -82,6 +82,20 @@ def test_equal_kernels_are_one_function(model: Module) -> None:
     assert all(function.private for function in made.prim_funcs)
 
 
+def test_kernels_of_zeros_of_either_sign_are_two_functions() -> None:
+    module = parse(
+        """
+@I.ir_module
+class M:
+    @G.graph_func
+    def main(x: G.Tensor((1,), "float32")):
+        return G.nn.pad(x, [0, 1], "constant", 0.0), G.nn.pad(x, [0, 1], "constant", -0.0)
+"""
+    )
+    above, below = interpret(get_pass("legalize_ops")(module), np.ones(1, np.float32))
+    assert (np.signbit(above[1]), np.signbit(below[1])) == (False, True)
+
+
 def test_it_prints_and_is_read_again(model: Module) -> None:
     made = get_pass("legalize_ops")(model)
     text = made.script()
