@@ -38,12 +38,13 @@ def written(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[B
     files where it does not; a device takes what is written. Raises OSError where it cannot be written.
     """
     try:
-        target = os.path.realpath(path)  # links go on pointing to it
-        before = os.stat(target) if os.path.exists(target) else None
+        # asked of the path: what `/dev/stdout` links to has no name of its own where it is a pipe
+        before = os.stat(path) if os.path.exists(path) else None
         if before is not None and not stat.S_ISREG(before.st_mode):
-            with open(target, "wb") as device:
+            with open(path, "wb") as device:
                 yield device
             return
+        target = os.path.realpath(path)  # links go on pointing to it
         with replacing(target, mode=mode if before is None else stat.S_IMODE(before.st_mode)) as file:
             yield file
             # who may not give files away keeps them; Windows has no owners
