@@ -27,8 +27,9 @@ from tirscript.ir import (
     const,
     walk,
 )
-from tirscript.ir.arith.bounds import bounds
+from tirscript.ir.arith.bounds import Known, bounds
 
+from ..access import constant_ranges
 from .table import bodies, lint_check, warning
 
 # what may wrap, and how it does its work on whole numbers
@@ -40,10 +41,11 @@ def precision(func: PrimFunc) -> Iterator[Diagnostic]:
     """A long sum in 16 bits or less, a value narrowed and widened again, one that wraps before it is widened, floats
     compared for equality."""
     yield from _sums(func.body, (), {}, {})
+    ranges = Known(constant_ranges(walk(func, For)))
     for node in walk(func):
         if isinstance(node, Call):
             yield from _widened(node)
-            yield from _wrapped(node)
+            yield from _wrapped(node, ranges)
             yield from _equality(node)
 
 
@@ -150,7 +152,7 @@ def _widened(node: Call) -> Iterator[Diagnostic]:
         yield warning("T607", message, node.span, hint=f"leave the cast to {middle} out, unless the loss is meant")
 
 
-def _wrapped(node: Call) -> Iterator[Diagnostic]:
+def _wrapped(node: Call, ranges: Known) -> Iterator[Diagnostic]:
     """`B[i] = A[i] * A[i]` of bytes, stored in 32 bits: the product has 8 bits, as its operands have."""
     inner = node.args[0] if node.op.name == "cast" else None
     if not isinstance(inner, Call) or inner.op.name not in _WRAPPING or not inner.dtype.element.is_int:
@@ -159,7 +161,7 @@ def _wrapped(node: Call) -> Iterator[Diagnostic]:
     if kind.bits > 16 or wide.bits <= kind.bits:
         return
     what, work = _WRAPPING[inner.op.name]
-    (a, b), (low, high) = (bounds(arg, {}) for arg in inner.args), kind.int_range()
+    (a, b), (low, high) = (bounds(arg, ranges) for arg in inner.args), kind.int_range()
     reached = [work(x, y) for x in a for y in b]
     if low <= min(reached) and max(reached) <= high:
         return

@@ -259,6 +259,8 @@ BYTES = (
             [3],
         ),
         (["X[0] = ((U[0] & 15) * (U[0] >> 4)).astype('int32')", "W[0] = W[1] * W[2]"], BYTES, []),
+        (["for i in T.serial(T.int8(0), T.int8(11)):", "    X[0] = (i * i).astype('int32')"], BYTES, []),
+        (["for i in T.serial(T.int8(0), T.int8(13)):", "    X[0] = (i * i).astype('int32')"], BYTES, [2]),
         (["A[0] = 1.0 if A[1] == A[2] * 3.0 else 2.0"], ONE, [1]),
         (["A[0] = 1.0 if A[1] == A[2] else 2.0"], ONE, []),
         (["A[0] = 1.0 if A[1] == T.infinity('float32') else 2.0"], ONE, []),
