@@ -12,7 +12,7 @@ from tirscript.ir.buffer import Buffer
 from tirscript.ir.dtype import INT64
 from tirscript.ir.expr import Const, Expr, Var
 from tirscript.ir.func import PrimFunc
-from tirscript.ir.graph import GraphFunc
+from tirscript.ir.graph import GraphExpr, GraphFunc, GraphType
 from tirscript.ir.module import DeviceMesh, DummyInfo, Module, VDevice
 from tirscript.ir.node import Attrs, Node
 from tirscript.ir.rewrite import free_buffers, free_vars, walk
@@ -303,6 +303,8 @@ def module(p: Printer, node: Module) -> None:
     """`@I.ir_module class Name:`"""
     out = p.out
     name = spelled(node.name)
+    if name in _namespaces(p):
+        name = f"{name}_1"
     functions = {one.name for one in (*node.functions, *node.externs)}
     names = p.new_names(node, (name, *_namespaces(p), *functions))
     inside = p.dialect.strings
@@ -365,14 +367,16 @@ def _info(p: Printer, info: VDevice | DummyInfo | DeviceMesh) -> str:
 
 def fragment(p: Printer, node: Any) -> None:
     """Any node or body by itself; what it uses and does not define has its own name."""
+    if isinstance(node, Stmt):
+        node = (node,)
+    graphs = isinstance(node, tuple) and any(type(stmt) in p.dialect.graph_stmts for stmt in node)
+    if graphs or isinstance(node, (GraphExpr, GraphType)):
+        p.names.taken.update(_namespaces(p))
     if isinstance(node, (Node, tuple)) and not isinstance(node, (Var, Buffer)):
         for free in (*free_buffers(node), *free_vars(node)):
             if id(free) not in p.names.known:
                 p.names.fix(free, free.name)  # type: ignore[attr-defined]
-    if isinstance(node, Stmt):
-        node = (node,)
     if isinstance(node, tuple):
-        graphs = any(type(stmt) in p.dialect.graph_stmts for stmt in node)
         (p.dialect.graph_body if graphs else body)(p, node, "")
     else:
         rule = FRAGMENTS.get(type(node))

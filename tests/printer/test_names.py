@@ -202,3 +202,41 @@ class M:
     text = renamed.script(dialect="tvm")
     assert "def main(I_1: R.Tensor" in text and "R_1: R.Tensor" in text
     assert parse(text).script(dialect="tvm") == text
+
+
+@pytest.mark.parametrize("dialect", ["tirscript", "tvm"])
+@pytest.mark.parametrize("name", ["I", "G", "R"])
+def test_modules_leave_their_words_to_the_text(name: str, dialect: str) -> None:
+    module = parse(
+        """
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(a: T.Buffer((4,), "float32")):
+        for i in range(4):
+            a[i] = 1.0
+
+    @T.prim_func
+    def main(a: T.Buffer((4,), "float32")):
+        M.f(a)
+
+    @G.graph_func
+    def graph(x: G.Tensor((4,), "float32")):
+        return G.add(x, x)
+"""
+    )
+    f, main, graph = module.functions
+    main = substitute(main, {main.params[0]: main.params[0].replace(name=name)})
+    again = module.replace(name=name, functions=(f, main, graph))
+    text = again.script(dialect=dialect)
+    assert structural_equal(parse(text), again) and parse(text).script(dialect=dialect) == text
+
+
+def test_fragments_of_graphs_leave_their_words_to_the_text() -> None:
+    func = parse('@G.graph_func\ndef f(x: G.Tensor((4,), "float32")):\n    y = G.add(x, x)\n    return y\n')
+    (x,), (stmt,) = func.params, func.body
+    for hint, name, theirs in (("G", "G_1", "G"), ("I", "I_1", "I_1"), ("R", "R", "R_1")):
+        value = substitute(stmt.value, {x: x.replace(name=hint)})
+        assert value.script(fragment=True).strip() == f"G.add({name}, {name})"
+        assert value.script(fragment=True, dialect="tvm").strip() == f"R.add({theirs}, {theirs})"
+        assert stmt.replace(value=value).script(fragment=True).strip().endswith(f"= G.add({name}, {name})")
