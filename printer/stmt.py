@@ -484,7 +484,7 @@ def block(p: Printer, node: Block, indent: str) -> None:
         comments(out, left.lines, inner, blank=len(out) > begun, keep_last=False)
     if node.init is not None:
         stmts = _init(p, node.init, stmts, inner, init, begun)
-    if stmts or len(out) == begun:
+    if stmts or all(line.lstrip()[:1] in ("", "#") for line in out[begun:]):
         body(p, stmts, inner, headed=len(out) > begun)
     p.names.release(mark)
 

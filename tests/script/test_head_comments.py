@@ -8,7 +8,7 @@ import textwrap
 import pytest
 from helpers.script import HEADER
 
-from tirscript.ir import Block, DiagnosticError, structural_equal, walk
+from tirscript.ir import Block, DiagnosticError, rewrite, structural_equal, walk
 from tirscript.ir.digest import structural_digest
 from tirscript.passes import get_pass
 from tirscript.script import parse
@@ -84,6 +84,23 @@ def test_comments_of_lines_that_a_pass_takes_away_stay() -> None:
     words = ["the block", "row", "column", "few rows", "beside where", "beside reads", "attributes", "begin", "sum"]
     places = [loops.index(f"# {word}\n") for word in words]
     assert places == sorted(places)
+
+
+def test_comments_of_lines_that_a_pass_takes_away_are_no_body() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("b"):
+            # where
+            T.where(i < 2)
+            A[i] = 1.0
+"""
+    (block,) = walk(parse(text), Block)
+    left = block.replace(predicate=None, reads=None, writes=None, body=())
+    func = rewrite(parse(text), {Block: lambda block: left})
+    assert func.script().endswith("            # where\n            pass\n")
+    assert structural_equal(parse(func.script()), func)
 
 
 def test_comments_of_a_graph_function_stay() -> None:
