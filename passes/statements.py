@@ -8,6 +8,7 @@ from tirscript.ir.effects import has_effect, out_of_bounds, reads_memory
 from tirscript.ir.equal import structural_equal
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, Var
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.graph import Dataflow
 from tirscript.ir.op import OPS, get_op
 from tirscript.ir.rewrite import map_except_buffers, walk
 from tirscript.ir.span import Trivia
@@ -84,21 +85,23 @@ def same_number(a: Expr, b: Expr) -> Expr:
 
 
 def keep_comments(gone: Stmt, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """`body`, which stands in the place of `gone`, with the comments of `gone` at its first statement."""
+    """`body`, which stands in the place of `gone`, with the comments of `gone` at its first and last statement."""
     trivia = gone.trivia or Trivia()
     before = [*trivia.before, *filter(None, (trivia.beside,))]
+    after = [*(line for _, found in gone.heads for line in found.lines)] if type(gone) is Dataflow else []
+    after += trivia.after
     if type(gone) is Block:
         for found in (*(axis.trivia for axis in gone.axes), *(found for _, found in gone.heads)):
             before += found.lines if found is not None else ()
-    if not body or not (before or trivia.after):
+    if not body or not (before or after):
         return body
     out = list(body)
     if before:
         first = out[0].trivia or Trivia()
         out[0] = out[0].replace(trivia=Trivia((*before, *first.before), first.beside, first.after))
-    if trivia.after:
+    if after:
         last = out[-1].trivia or Trivia()
-        out[-1] = out[-1].replace(trivia=Trivia(last.before, last.beside, (*last.after, *trivia.after)))
+        out[-1] = out[-1].replace(trivia=Trivia(last.before, last.beside, (*last.after, *after)))
     return tuple(out)
 
 

@@ -13,6 +13,7 @@ from tirscript.ir.module import Module
 from tirscript.ir.rewrite import refresh, substitute, walk
 from tirscript.ir.stmt import Stmt
 
+from ..statements import keep_comments
 from .replacing import with_sizes
 
 
@@ -77,7 +78,7 @@ def in_place(
 def plain_statements(body: Sequence[Stmt]) -> Iterator[Stmt]:
     """Statements, with those of dataflows in their places."""
     for stmt in body:
-        yield from stmt.body if type(stmt) is Dataflow else (stmt,)
+        yield from keep_comments(stmt, stmt.body) if type(stmt) is Dataflow else (stmt,)
 
 
 __all__ = ["callees_first", "calls_of", "fits", "for_arguments", "in_place", "plain_statements"]

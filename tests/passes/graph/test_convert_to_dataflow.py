@@ -102,3 +102,30 @@ def test_the_least_number_of_bindings() -> None:
 def test_kernels_outside_of_dataflow_are_fused() -> None:
     made = TO_FUSED(module("a = G.exp(x)\nb = G.add(a, x)\nc = G.tanh(b)", "c"))
     assert [one.name for one in made.functions] == ["fused_exp_add_tanh", "main"]
+
+
+def test_comments_of_dataflow_that_is_joined_stay() -> None:
+    given = parse(
+        """
+@G.graph_func
+def f(x: G.Tensor((4,), "float32")):
+    # first
+    with G.dataflow():  # beside
+        y = G.exp(x)
+        # outputs
+        G.output(y)  # of it
+        # behind
+    # second
+    with G.dataflow():
+        z = G.sin(y)
+        G.output(z)
+    return z
+"""
+    )
+    made = convert_to_dataflow(Module((given,)))
+    lines = [line.strip() for line in made.script().splitlines()]
+    at = lines.index("with G.dataflow():")
+    words = ["# first", "# beside", "y", "# outputs", "# of it", "# behind", "# second", "z", "G.output(z)"]
+    found = [line.split(":")[0] for line in lines[at + 1 : at + 1 + len(words)]]
+    assert found == words
+    assert parse(made.script()).script() == made.script()
