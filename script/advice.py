@@ -386,7 +386,10 @@ def advise_member(buffer: Buffer, name: str) -> str | None:
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 # codes whose place is the value itself, so that a hint may speak of it by its text
 OF_A_VALUE = ("T102", "T110", "T112")
-_COMPARED = {ast.In: ("==", "or"), ast.NotIn: ("!=", "and")}
+_COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], type[ast.boolop]]] = {
+    ast.In: (ast.Eq, ast.Or),
+    ast.NotIn: (ast.NotEq, ast.And),
+}
 
 
 def in_words(hint: str | None, node: Any, text: str) -> str | None:
@@ -405,12 +408,21 @@ def advise_test(kind: type[ast.cmpop], left: ast.expr, right: ast.expr) -> str:
         return "every element has a value: leave the test out, or compare with a number"
     if kind not in _COMPARED:
         return "compare values with `==`"
-    x = ast.unparse(left)
     equal, join = _COMPARED[kind]
-    match right:
+    zero, one, two = map(ast.Constant, range(3))
+
+    def chain(start: ast.expr, stop: ast.expr) -> str:
+        return ast.unparse(ast.Compare(start, [ast.LtE(), ast.Lt()], [left, stop]))
+
+    def any_of(items: list[ast.expr]) -> str:
+        found: list[ast.expr] = [ast.Compare(left, [equal()], [item]) for item in items]
+        return ast.unparse(found[0] if len(found) == 1 else ast.BoolOp(join(), found))
+
+    starred = any(isinstance(part, ast.Starred) for part in ast.walk(right))
+    match None if starred else right:
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items) if 0 < len(items) < 5:
-            return f"write the comparisons: `{f' {join} '.join(f'{x} {equal} {ast.unparse(item)}' for item in items)}`"
+            return f"write the comparisons: `{any_of(items)}`"
         case ast.Call(func=ast.Name(id="range"), args=[*start, stop], keywords=[]) if len(start) < 2:
-            chain = f"{ast.unparse(start[0]) if start else '0'} <= {x} < {ast.unparse(stop)}"
-            return f"write the comparisons: `{chain if kind is ast.In else f'not ({chain})'}`"
-    return f"write the comparisons: `{x} {equal} 1 {join} {x} {equal} 2`, or a chain `0 <= {x} < n`"
+            inside = chain(start[0] if start else zero, stop)
+            return f"write the comparisons: `{inside if kind is ast.In else f'not ({inside})'}`"
+    return f"write the comparisons: `{any_of([one, two])}`, or a chain `{chain(zero, ast.Name('n'))}`"
