@@ -19,7 +19,7 @@ from ..op import cast as cast_to
 from ..words import counted
 from . import dims
 from .attrs import OUT_DTYPE, attr, boolean, integer, one_of, real, reals, text
-from .axes import SPACE, by_letter, check_layout
+from .axes import SPACE, axis_at, by_letter, check_layout, extents_of, rank_of_layout, shape_in, space_of
 from .kernel import T, kernel, size
 from .reference import numpy_dtype
 from .rules import FLOATS, NUMBERS, Types, equal_dims, like, of_rank, rank_of, refuse, target_shape, tensor
@@ -165,30 +165,30 @@ def _weighted(
 
 def _resized(v: Sequence[Expr], args: Sequence[Any], attrs: Mapping[str, Any]) -> Expr:
     data, out, layout = args[0], args[-1], attrs["layout"]
-    letters = SPACE[data.ndim - 2]
+    letters = space_of((layout,))
+    axes = [axis_at(layout, letter) for letter in letters]
     roi, count = attrs["roi"], len(letters)
     coordinates = []
-    for at, letter in enumerate(letters):
-        axis = layout.index(letter)
+    for at, axis in enumerate(axes):
         extent, target = _real(size(data, axis)), _real(size(out, axis))
         mode = attrs["coordinate_transformation_mode"]
         coordinates.append(_source(_real(v[axis]), extent, target, roi[at], roi[at + count], mode, _InKernel))
     taps = [
-        _taps(x, size(data, layout.index(letter)), attrs, v[0].dtype)
-        for x, letter in zip(coordinates, letters, strict=True)
+        _taps(x, size(data, axis), attrs, v[0].dtype)
+        for x, axis in zip(coordinates, axes, strict=True)
     ]
 
     def pixel(chosen: list[Expr]) -> Expr:
         place: list[Any] = list(v)
-        for letter, at in zip(letters, chosen, strict=True):
-            place[layout.index(letter)] = at
+        for axis, at in zip(axes, chosen, strict=True):
+            place[axis] = at
         value = BufferLoad(data, tuple(place))
         return value if attrs["method"] == "nearest_neighbor" else cast_to(value, FLOAT32)
 
     found = _weighted(taps, pixel, [])
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize":
-        for x, letter in zip(coordinates, letters, strict=True):
-            last = _real(size(data, layout.index(letter))) - _number(1.0)
+        for x, axis in zip(coordinates, axes, strict=True):
+            last = _real(size(data, axis)) - _number(1.0)
             outside = OPS["logical_or"](x < _number(0.0), x > last)
             found = OPS["Select"](outside, const(attrs["extrapolation_value"], found.dtype), found)
     return found
@@ -202,16 +202,16 @@ def _resize_parts(call: OpCall, types: Types) -> Mapping[str, Any] | None:
 def _infer_resize(call: OpCall, types: Types) -> GraphType:
     kind, wanted = tensor(call, types, 0, NUMBERS), target_shape(call, types, 1)
     rank = 2 if call.op.name.endswith("2d") else 3
-    rank_of(call, kind, 0, rank + 2)
-    layout = check_layout(call, "layout", "NC" + SPACE[rank])
+    layout = check_layout(call, "layout", "NC" + SPACE[rank], "NC")
+    rank_of(call, kind, 0, rank_of_layout(layout))
     if wanted.rank not in (None, rank):
         refuse(call, f"`size` is {rank} ints, not {wanted.rank}")
     made = call.attrs["out_dtype"] or kind.dtype
     if kind.shape is None or wanted.values is None:
-        return of_rank(rank + 2, made, kind.vdevice)
-    found = by_letter(layout, kind.shape)
+        return of_rank(rank_of_layout(layout), made, kind.vdevice)
+    found = extents_of(call, "layout", layout, kind.shape)
     found.update(zip(SPACE[rank], wanted.values, strict=True))
-    return like(kind, shape=tuple(found[letter] for letter in layout), dtype=made)
+    return like(kind, shape=shape_in(call, layout, found), dtype=made)
 
 
 class _InNumpy:
@@ -272,8 +272,8 @@ def _np_resize(data: Any, shape: Any, **attrs: Any) -> Any:
     layout = attrs["layout"]
     found = data if attrs["method"] == "nearest_neighbor" else data.astype(np.float32)
     beyond: Any = False
-    for at, (letter, target) in enumerate(zip(SPACE[data.ndim - 2], shape, strict=True)):
-        axis = layout.index(letter)
+    for at, (letter, target) in enumerate(zip(space_of((layout,)), shape, strict=True)):
+        axis = axis_at(layout, letter)
         line = [-1 if d == axis else 1 for d in range(data.ndim)]
         taps, outside = _np_taps(data.shape[axis], target, at, attrs)
         parts = [

@@ -12,6 +12,7 @@ from helpers.graph_samples import SAMPLES as OTHERS
 from helpers.graph_samples import Call, _reduce
 from tirscript.ir.graph import TensorType
 from tirscript.ir.graph_ops import GRAPH_OPS, dims
+from tirscript.ir.graph_ops.axes import axes_of
 from tirscript.ir.graph_ops.infer import type_of
 
 
@@ -19,8 +20,8 @@ def _resize(rank: int) -> Callable[[Draw], Call]:
     letters = "HW" if rank == 2 else "DHW"
 
     def draw(d: Draw) -> Call:
-        layout = d.one(f"NC{letters}", f"N{letters}C")
-        shape = tuple(d.int(1, 2 if letter in "NC" else 5) for letter in layout)
+        layout = d.one(f"NC{letters}", f"N{letters}C", f"NC{letters}2c")
+        shape = tuple(count or d.int(1, 2 if letter in "NC" else 5) for letter, count in axes_of(layout))
         method = d.one("nearest_neighbor", "linear", "cubic")
         mode = d.one(
             *("half_pixel", "align_corners", "asymmetric"),

@@ -1,4 +1,4 @@
-"""Convolutions and pools whose batches and channels lie in blocks compute what those of whole axes do."""
+"""Convolutions, pools and images whose batches and channels lie in blocks compute what those of whole axes do."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ CASES = (
     ("nn.avg_pool1d", ("NCW16c", None), "pool_size=2, strides=2, count_include_pad=True", ((1, 16, 7),)),
     ("nn.adaptive_avg_pool2d", ("NCHW4c", "NCHW2c"), "output_size=(3, 2)", ((2, 4, 7, 4),)),
     ("nn.adaptive_avg_pool2d", ("NCHW4c", "NHWC"), "", ((2, 4, 3, 4),)),
+    ("image.resize2d", ("NCHW4c", None), "size=(5, 3)", ((2, 8, 3, 4),)),
+    ("image.resize3d", ("N2nDHWC3c", None), "size=(1, 2, 7)", ((2, 3, 2, 3, 4),)),
 )  # fmt: skip
 
 
