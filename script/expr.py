@@ -27,7 +27,7 @@ from tirscript.ir.words import call_it, words
 from .advice import ADVICE, LIBRARIES, advise, advise_graph, advise_member, advise_test, element_hint
 from .choices import ChoiceLowering
 from .context import _MISSING, Abort, ModuleRef
-from .graph_names import GraphNamespace, TypeForm
+from .graph_names import GraphNamespace, TypeForm, UnsupportedForm
 from .meet import meet, truth
 from .namespace import TILE_NAMESPACES, Namespace, TypeName, Unsupported, other_type, their_names
 from .plain import PlainLowering
@@ -367,6 +367,8 @@ class ExprLowering(ChoiceLowering):
             near = suggest(name, owner.names()) if hint is None else None
             hint = f"did you mean `{owner._letter}.{near}`?" if near else hint
             raise self.fail("T031", f"`{owner._letter}.{name}` is not a function of {owner._letter}", node, hint=hint)
+        if type(found) is UnsupportedForm:
+            raise self.fail("T021", f"`{owner._letter}.{name}`, {found.what}, is not supported", node)
         if not isinstance(found, (FunctionType, TypeForm)):
             hint = f"did you mean `T.{name}`?" if name in vars(self.namespace) else None
             raise self.fail("T022", f"`{owner._letter}.{name}` stands in graph functions only", node, hint=hint)

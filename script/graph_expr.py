@@ -375,9 +375,8 @@ class GraphExprLowering(GraphLegacyLowering):
         found = owner.find(name)
         if found is None and self.theirs and owner._letter in ("G", "relax"):
             found = THEIR_FORMS.get(name)
-        if type(found) is UnsupportedForm:
-            raise self.fail("T021", f"`{owner._letter}.{name}`, {found.what}, is not supported", node)
-        return super().graph_attribute(owner, name, node) if found is None else found
+        unknown = found is None or type(found) is UnsupportedForm
+        return super().graph_attribute(owner, name, node) if unknown else found
 
     def builtin_advice(self, name: str) -> str | None:
         """What a graph has in place of a function of Python's own."""

@@ -156,6 +156,15 @@ def test_tile_primitives_are_refused_by_name(name: str) -> None:
         parse(text)
 
 
+def test_rules_of_its_rewriter_are_refused_by_name() -> None:
+    text = (
+        "from tvm.script import relax as R\n\n@R.rewriter\nclass Rule:\n    @R.function\n"
+        '    def pattern(x: R.Tensor((4,), "float32")):\n        return R.add(x, x)\n'
+    )
+    with pytest.raises(DiagnosticError, match="`G.rewriter`, a rewrite rule of TVM, is not supported"):
+        parse(text)
+
+
 PYTHON = """
 from tvm.script import ir as I, relax as R, tirx as T
 from tvm.relax.base_py_module import BasePyModule
