@@ -302,11 +302,12 @@ class Schedule:
                 way = "`tirscript.build(schedule.func)` makes code of what it has made"
             message = f"there is no schedule primitive `{name}`" + (f"; {way}" if way else "")
             raise AttributeError(message, name=name)
-        call = functools.partial(self._invoke, entry)
-        return functools.update_wrapper(call, entry.function)
 
-    def _invoke(self, entry: Primitive, *args: Any, **kwargs: Any) -> Any:
-        return self._call(entry, args, kwargs)
+        @functools.wraps(entry.function)
+        def step(schedule: Schedule, *args: Any, **kwargs: Any) -> Any:
+            return schedule._call(entry, args, kwargs)
+
+        return step.__get__(self)  # a method, so that signature and help begin after the edit
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *PRIMITIVES})

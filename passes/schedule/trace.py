@@ -273,6 +273,12 @@ def _expression(value: Expr) -> str:
     return ast.unparse(ast.parse(script(value).strip(), mode="eval"))  # as it is when it has been read
 
 
+def _constant(value: Const) -> str:
+    from tirscript.printer.literals import explicit
+
+    return explicit(value)  # an annotation gives a number no dtype
+
+
 def _items(value: Any) -> str:
     texts = map(value_text, value)
     return f"[{', '.join(texts)}]" if isinstance(value, list) else parenthesized(texts)
@@ -285,10 +291,10 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     LoopHandle: lambda value: repr(value.var.name),
     IndexMap: _index_map,
     Buffer: lambda value: value.name,
+    Const: _constant,
     list: _items,
     tuple: _items,
     dict: lambda value: "{" + ", ".join(f"{k!r}: {value_text(v)}" for k, v in value.items()) + "}",
-    Const: lambda value: value_text(value.value),
     float: lambda value: repr(value) if math.isfinite(value) else f"float({str(value)!r})",
 }
 

@@ -281,7 +281,7 @@ def test_maps_of_however_many_indices() -> None:
     sch.transform_block_layout("D", lambda *axes: axes[::-1])
     assert_same_result(chain, sch.func)
     text = str(sch.trace)
-    assert "lambda i, rest0: (i // 4, rest0, i % 4), 0.5)" in text
+    assert "lambda i, rest0: (i // 4, rest0, i % 4), T.float32(0.5))" in text
     assert Trace.parse(text).replay(Schedule(chain)).script() == sch.script()
 
 

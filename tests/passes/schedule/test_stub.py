@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import pydoc
 from pathlib import Path
+
+from helpers.schedule_kernels import chain
 
 from tirscript.passes import schedule
 from tirscript.passes.schedule import PRIMITIVES, Schedule
@@ -36,3 +40,10 @@ def test_handles_are_never_called_places() -> None:
     arguments = {ast.unparse(arg.annotation) for node in methods().values() for arg in node.args.args if arg.annotation}
     assert "BlockHandle" in text and "list[LoopHandle]" in text
     assert not any("Place" in one or "At" in one for one in text | arguments)
+
+
+def test_signatures_and_help_are_of_what_users_write() -> None:
+    sch = Schedule(chain)
+    for name, entry in PRIMITIVES.items():
+        assert inspect.signature(getattr(sch, name)) == entry.signature
+    assert "split(loop: 'LoopAt', factors" in pydoc.plain(pydoc.render_doc(sch.split))

@@ -8,7 +8,8 @@ import pytest
 
 from tirscript import Schedule
 from tirscript.ir.diagnostic import DiagnosticError
-from tirscript.ir.expr import Var
+from tirscript.ir.equal import structural_equal
+from tirscript.ir.expr import Var, const
 from tirscript.ir.func import PrimFunc
 from tirscript.passes.schedule import ScheduleError
 from tirscript.passes.schedule.default_cpu import CpuFacts, default_schedule
@@ -103,3 +104,17 @@ def endless() -> list[Any]:
     made: list[Any] = []
     made.append(made)
     return made
+
+
+@pytest.mark.parametrize(
+    "value",
+    [const(value, dtype) for dtype in ("int32", "int64", "bool") for value in (0, 1)]
+    + [const(value, dtype) for dtype in ("float16", "float32", "float64") for value in (1.5, math.inf, -math.inf)]
+    + [2, True, 1.5, math.inf],
+)
+def test_annotated_numbers_keep_their_dtypes(value: Any) -> None:
+    annotated = Schedule(transposition(40, "n"))
+    annotated.annotate("B", "value", value)
+    read = Trace.parse(str(annotated.trace))
+    assert str(read) == str(annotated.trace)
+    assert structural_equal(read.replay(Schedule(transposition(40, "n"))).func, annotated.func)
