@@ -173,10 +173,7 @@ def _resized(v: Sequence[Expr], args: Sequence[Any], attrs: Mapping[str, Any]) -
         extent, target = _real(size(data, axis)), _real(size(out, axis))
         mode = attrs["coordinate_transformation_mode"]
         coordinates.append(_source(_real(v[axis]), extent, target, roi[at], roi[at + count], mode, _InKernel))
-    taps = [
-        _taps(x, size(data, axis), attrs, v[0].dtype)
-        for x, axis in zip(coordinates, axes, strict=True)
-    ]
+    taps = [_taps(x, size(data, axis), attrs, v[0].dtype) for x, axis in zip(coordinates, axes, strict=True)]
 
     def pixel(chosen: list[Expr]) -> Expr:
         place: list[Any] = list(v)

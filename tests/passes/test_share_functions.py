@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import tirscript
-from tirscript.ir import AllocateConst, Assert, CallFunction, MatchBuffer, Module, PrimFunc, structural_equal, verify, walk
+from tirscript.ir import (
+    AllocateConst,
+    Assert,
+    CallFunction,
+    MatchBuffer,
+    Module,
+    PrimFunc,
+    structural_equal,
+    verify,
+    walk,
+)
 from tirscript.passes.graph import GRAPH_LOWERING
 from tirscript.passes.share_functions import share_functions
 from tirscript.script import parse

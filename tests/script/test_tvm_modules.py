@@ -161,7 +161,7 @@ def test_rules_of_its_rewriter_are_refused_by_name() -> None:
         "from tvm.script import relax as R\n\n@R.rewriter\nclass Rule:\n    @R.function\n"
         '    def pattern(x: R.Tensor((4,), "float32")):\n        return R.add(x, x)\n'
     )
-    with pytest.raises(DiagnosticError, match="`G.rewriter`, a rewrite rule of TVM, is not supported"):
+    with pytest.raises(DiagnosticError, match=r"`G.rewriter`, a rewrite rule of TVM, is not supported"):
         parse(text)
 
 

@@ -180,7 +180,9 @@ def test_what_stands_behind_the_last_constraint_is_not_looked_at(monkeypatch: py
         return visit(self, node)
 
     monkeypatch.setattr(Checker, "visit", noted)
-    body = "for i in range(4):\n    assert i < n\nassert 0 <= n\nfor i in range(4):\n    # stays\n    A[i] = A[i] + B[i]\n"
+    body = (
+        "for i in range(4):\n    assert i < n\nassert 0 <= n\nfor i in range(4):\n    # stays\n    A[i] = A[i] + B[i]\n"
+    )
     func = program(body)
     checked = get_pass("check_constraints")(func)
     assert checked is func and "BufferStore" not in seen and seen.count("Assert") == 2
