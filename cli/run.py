@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import threading
@@ -273,8 +274,11 @@ def _save(path: str, name: str, found: list[Argument]) -> None:
         message = f"`{name}` writes {len(arrays)} arrays ({', '.join(arrays)}), and {path} holds one"
         raise DiagnosticError([error("T404", message, hint=f"`--output {path.removesuffix('.npy')}.npz`")])
     with writing(path), written(path) as file:
+        made = file if file.seekable() else io.BytesIO()  # numpy asks where it is in a file, which pipes do not know
         if len(arrays) == 1 and not path.endswith(".npz"):
-            np.save(file, next(iter(arrays.values())))
+            np.save(made, next(iter(arrays.values())))
         else:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            np.savez(made, **arrays)  # type: ignore[arg-type]
+        if isinstance(made, io.BytesIO):
+            file.write(made.getbuffer())
     note(f"wrote {', '.join(arrays)} to {path}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -383,3 +385,14 @@ def test_build_writes_libraries(kernel: Any, tmp_path: Path) -> None:
         several = run("build", path, "-o", tmp_path / "l.o", *more)
         assert several.exit_code == 2 and "one of them is given" in several.stderr
         assert not (tmp_path / "l.o").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="files that are open have no names here")
+def test_arrays_are_written_into_pipes(kernel: Any) -> None:
+    read, write = os.pipe()
+    result = run("run", kernel(DOUBLE), "--random", "--output", f"/dev/fd/{write}")
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        data = pipe.read()
+    assert result.exit_code == 0, result.stderr
+    assert np.load(io.BytesIO(data)).shape == (4,)
