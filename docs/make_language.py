@@ -289,7 +289,8 @@ def foreign() -> str:
     lines = [
         "### Intrinsics of other machines\n",
         "They are read, verified, kept and printed, and refused by name where something is to run them, but for\n"
-        "fixed-point multiplications (`q_multiply_shift`) and `T.ignore_loop_partition`, which are computed.\n",
+        "fixed-point multiplications (`q_multiply_shift`) and `T.ignore_loop_partition`, which are computed, and the\n"
+        "arrays that `T.call_packed` is given by `T.tvm_stack_make_array`, which the library gets.\n",
         "| name | takes | meaning |",
         "|---|---|---|",
     ]

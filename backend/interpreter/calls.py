@@ -24,6 +24,7 @@ from tirscript.ir import (
     error,
     suggest,
 )
+from tirscript.ir.array_descriptor import declared_array
 from tirscript.ir.words import counted
 
 from ..runtime.c_library import C_TYPES
@@ -33,7 +34,7 @@ from .errors import Loops, loop_values, malformed, show, undefined_used, unsuppo
 from .intrinsics import call_intrinsic
 from .memory import Pointer, View
 from .ops import float_converter, wrap_to
-from .regions import compile_region
+from .regions import compile_decl, compile_region
 from .undef import has_undef
 
 Rule = Callable[[Context, Call], Closure]
@@ -215,6 +216,11 @@ def _packed_argument(ctx: Context, arg: Expr) -> Closure:
     if type(arg) is BufferData:  # the whole buffer with its shape
         slot = ctx.slot(arg.buffer, arg)
         return lambda f: f[slot]
+    view = declared_array(arg)
+    if view is not None:
+        declare = compile_decl(ctx, view)
+        slot = ctx.slot(view.buffer, arg)
+        return lambda f: (declare(f), f[slot])[1]
     return ctx.expr(arg)
 
 

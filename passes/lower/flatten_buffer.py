@@ -9,7 +9,8 @@ before:                                            after:
 
 Declared strides give the offsets. Offsets are counted in int64 where they might not fit int32. Parameters keep their
 signature and are seen through a flat view, which begins at their lowest address where strides may be less than zero; so
-is what is passed whole to another function. Mutable scalars and buffers that are flat already stay.
+is what is passed whole to another function. Mutable scalars and buffers that are flat already stay. Array descriptors,
+which TVM passes to libraries, become the buffers that they describe.
 
 With `checked` an access keeps its indices where one of them is not proved to lie in its dimension, for code that checks
 each of them: that of a flat place would take an index behind the end of a row for one in the next.
@@ -44,6 +45,7 @@ from ..bounds_check import unproved_accesses
 from ..layout import flat_size, is_contiguous, never_wraps, offset_dtype, row_major_strides, span
 from ..pipeline import prim_func_pass
 from ..simplify import simplified
+from .array_descriptors import without_descriptors
 
 
 def _is_deep(node: Node) -> bool:
@@ -53,6 +55,7 @@ def _is_deep(node: Node) -> bool:
 @prim_func_pass(requires=("lower_blocks", "lower_match_buffer"), removes=(_is_deep, "accesses of more than one index"))
 def flatten_buffer(func: PrimFunc, *, checked: bool = False) -> PrimFunc:
     """`A[i, j]` of a (4, 8) buffer becomes `A_1[i * 8 + j]`, where `A_1 = T.decl_buffer((32,), data=A.data)`."""
+    func = without_descriptors(func)
     if not checked:
         return _Flattening(func).run()
     deep, kept = _set_apart(func)
