@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tirscript.ir import Module, PrimFunc, Target
 from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
-from tirscript.ir.verify import check_well_formed as check
+from tirscript.ir.verify import check_well_formed
 
 if TYPE_CHECKING:
     from tirscript.passes import Sequential
@@ -49,9 +49,7 @@ class Request:
     def lowered(self) -> PrimFunc | Module:
         """The program after the passes, which run when this is first asked for; everything that is wrong with it is
         told here."""
-        check(self.program)
-        require_constants(self.program)
-        require_computed(self.program, "T402")
+        require_right(self.program)
         if self.passes is None:
             return self.program
         with self.target:
@@ -65,4 +63,15 @@ class Request:
         return found
 
 
-__all__ = ["Request"]
+def require_right(program: PrimFunc | Module) -> None:
+    """Raise DiagnosticError with what is wrong with a program that code is to be made of."""
+    # with the analyzer, which code from the cache does without
+    from tirscript.ir.out_of_bounds import require_in_bounds
+
+    check_well_formed(program)
+    require_constants(program)
+    require_computed(program, "T402")
+    require_in_bounds(program)
+
+
+__all__ = ["Request", "require_right"]

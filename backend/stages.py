@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tirscript.ir.computed import require_computed
-from tirscript.ir.constant import require_constants
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.expr import Call, StringImm
 from tirscript.ir.func import PrimFunc
@@ -16,14 +14,13 @@ from tirscript.ir.node import Attrs
 from tirscript.ir.rewrite import walk
 from tirscript.ir.target import Target
 from tirscript.ir.target_kinds import check_target, target_kind
-from tirscript.ir.verify import check_well_formed
 from tirscript.passes.lowering import STEPS
 from tirscript.passes.pipeline import Sequential
 from tirscript.passes.placement import has_targets
 from tirscript.passes.targets import EXTERNAL, own_target
 
 from .default_pipeline import front_passes, lowering_of
-from .request import Request
+from .request import Request, require_right
 from .runtime.library import linked
 from .targets import build_request
 
@@ -60,9 +57,7 @@ class Stages:
         module, passes = self.module, self.passes
         if not self.unfinished(module):
             return module, passes
-        check_well_formed(module)
-        require_constants(module)
-        require_computed(module, "T402")
+        require_right(module)
         with self.target:
             if self.default:
                 return front_passes()(module), passes

@@ -196,9 +196,11 @@ exec(compile(text, "kernel.py", "exec"))
         kernel("for i in range(4):", "    A[i * 0.5] = 1.0"),
     ),
     "T113": Example(
-        "The index is known while parsing, and the buffer has no such element. Indices do not wrap around: `A[-1]` is "
+        "The buffer has no such element, and the program certainly asks for it. Indices do not wrap around: `A[-1]` is "
         "not the last element. Native code checks no indices unless it is built with `debug=True`, so this would "
-        "read or write foreign memory.",
+        "read or write foreign memory. An index that is a number is told when the program is read; one of loops whose "
+        "ranges are numbers, as in `for i in range(5): A[i] = 1.0`, when it is built: for which iteration, unless a "
+        "condition or a way out of the function is around it or before it.",
         kernel("A[4] = 1.0"),
     ),
     "T114": Example(
@@ -531,8 +533,8 @@ faulty(kernel)
     "T609": Example(
         "There are values of the loop variables and sizes that put an index out of bounds; the message has some. Guard "
         "the access, correct the index, or say with `T.assume` what holds of the sizes. What cannot be decided is not "
-        "told.",
-        kernel("for i in range(4):", "    A[i] = A[i + 1]"),
+        "told. What certainly happens is an error, T113.",
+        kernel("for i in range(n):", "    A[i] = A[i + 1]", params='A: T.Buffer(("n",), "float32")'),
         LINT,
     ),
     "T610": Example(

@@ -106,6 +106,11 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake("An index known to be too large.", kernel("A[4] = 1.0")),
         Mistake("Python's negative index.", kernel("A[-1] = 1.0")),
         Mistake(
+            "A loop that goes on for too long, when it is built.",
+            kernel("for i in range(5):", "    A[i] = 1.0"),
+            "tirscript.build(kernel)",
+        ),
+        Mistake(
             "A block that takes fewer steps than its loop.",
             kernel(
                 "for i in range(5):",

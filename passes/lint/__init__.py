@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tirscript.ir import Diagnostic, GraphFunc, Module, PrimFunc, recursion_room
 from tirscript.ir.check import public
+from tirscript.ir.out_of_bounds import out_of_bounds
 from tirscript.ir.verify import warnings
 from tirscript.ir.wellformed.places import in_order
 
@@ -31,7 +32,7 @@ def lint(program: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
     """Everything to be told of a function or module that is well formed, in source order.
 
     Those are the verifier's warnings, those of the table, and as errors the constraints that are not
-    proved and the padding that is read without a value in it.
+    proved, the indices that are certainly out of bounds, and the padding that is read without a value in it.
     """
     functions = program.functions if isinstance(program, Module) else (program,)
     found = warnings(program)
@@ -41,6 +42,7 @@ def lint(program: PrimFunc | GraphFunc | Module) -> list[Diagnostic]:
         for function in functions:
             if isinstance(function, PrimFunc):
                 found += constraint_errors(function)
+                found += [one.diagnostic() for one in out_of_bounds(function)]
                 for entry in LINTS.values():
                     found += entry.check(function)
     return in_order(found)

@@ -14,7 +14,6 @@ from tirscript.ir import (
     Diagnostic,
     Expr,
     For,
-    Label,
     Node,
     PrimFunc,
     Ramp,
@@ -24,6 +23,8 @@ from tirscript.ir import (
     walk,
 )
 from tirscript.ir.arith import Analyzer, walk_with_context
+from tirscript.ir.out_of_bounds import described
+from tirscript.ir.out_of_bounds import out_of_bounds as certain
 from tirscript.ir.rewrite import holds
 
 from .table import lint_check, warning
@@ -54,12 +55,15 @@ class _Search:
         self.code = code
         self.kind = kind
         self.found: list[Diagnostic] = []
+        self.certain: set[tuple[int, int]] = set()  # told as errors: accesses and dimensions
         self.params: frozenset[Any] = frozenset()
         self.origins: dict[Var, int] = {}  # of the variables that are not only computed from loops and sizes
 
     def run(self, func: PrimFunc) -> list[Diagnostic]:
         """The warnings of a function."""
         self.params = frozenset(func.param_buffers)
+        if self.kind is COMPUTED:
+            self.certain = {(id(one.access), one.dim) for one in certain(func)}
         if self.kind is COMPUTED or holds(func.body, BufferLoad):
             walk_with_context(func, self.visit, Analyzer(_ranges(func)))
         return self.found
@@ -95,6 +99,8 @@ class _Search:
             return
         for dim, index in enumerate(node.indices):
             if len(self.found) < MOST and type(index) is not Const and self.origin(index) == self.kind:
+                if (id(node), dim) in self.certain:
+                    continue
                 if index.dtype.is_vector and node.buffer.ndim > 1:
                     continue  # a vector may run on into the next row
                 told = [_out(lane, node.buffer.shape[dim], analyzer) for lane in _lanes(index, analyzer)]
@@ -103,15 +109,9 @@ class _Search:
 
     def warning(self, node: BufferLoad | BufferStore, dim: int, values: str) -> Diagnostic:
         """What is said of one index."""
-        buffer = node.buffer
-        where = f" in dimension {dim}" if buffer.ndim > 1 else ""
         what = "may be out of bounds" if self.kind is COMPUTED else "is read from memory and may be out of bounds"
-        notes = [] if buffer.span is None else [Label(buffer.span, f"`{buffer.name}` is declared here")]
-        message = f"the index of `{buffer.name}`{where} {what}: {values}"
+        message, span, notes = described(node, dim, f"{what}: {values}")
         hint = "guard the access with `if`, or say what is known with `T.assume`"
-        index = node.indices[dim]
-        # a variable's own place is where it is defined
-        span = node.span if type(index) is Var else index.span or node.span
         return warning(self.code, message, span, notes=notes, hint=hint)
 
 

@@ -68,7 +68,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(Sequential, "__call__", refuse)
-            patch.setattr(request, "check", refuse)
+            patch.setattr(request, "require_right", refuse)
             patch.setattr(module, "generate", refuse)
             patch.setattr(module, "optimize", refuse)
             patch.setattr(compiling, "object_of", refuse)

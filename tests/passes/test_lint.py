@@ -315,11 +315,21 @@ def test_indices(body: list[str], lines: list[int]) -> None:
 
 
 def test_the_values_are_told() -> None:
-    (one,) = lint(
-        parse("@T.prim_func\ndef f(A: T.Buffer((4,), 'int8')):\n    for i in range(4):\n        A[i + 1] = 1\n")
-    )
-    assert one.message == "the index of `A` may be out of bounds: i = 3 gives `i + 1` = 4, not < 4"
-    assert one.labels[1].message == "`A` is declared here"
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'int8'){}):\n    for i in range({}):\n        A[i + 1] = 1\n"
+    for params, size, severity, code, may in (
+        (", n: T.int32", "T.min(n, 4)", "warning", "T609", "may be"),
+        ("", "4", "error", "T113", "is"),
+    ):
+        (one,) = lint(parse(text.format(params, size)))
+        assert (one.severity, one.code) == (severity, code)
+        assert one.message.startswith(f"the index of `A` {may} out of bounds: i = 3")
+        assert one.message.endswith(" gives `i + 1` = 4, not < 4")
+        assert one.labels[1].message == "`A` is declared here"
+
+
+def test_a_variable_that_is_an_index_is_pointed_at() -> None:
+    (one,) = lint(parse("@T.prim_func\ndef f(A: T.Buffer((4,), 'int8'), k: T.int32):\n    A[k] = 1\n"))
+    assert one.code == "T609" and one.span is not None and (one.span.text, one.span.column) == ("k", 6)
 
 
 def test_sizes_that_nobody_has_are_not_told() -> None:
@@ -335,7 +345,7 @@ def test_indices_of_another_dtype_than_the_sizes(dtype: str) -> None:
 
 
 def test_vectors_of_indices() -> None:
-    text = "@T.prim_func\ndef f(A: T.Buffer((8,), 'int8')):\n    for i in range(2):\n        A[T.ramp(i * {}, 1, 4)] = T.broadcast(T.int8(1), 4)\n"
+    text = "@T.prim_func\ndef f(A: T.Buffer((8,), 'int8'), k: T.int8):\n    for i in range(2):\n        if k > 0:\n            A[T.ramp(i * {}, 1, 4)] = T.broadcast(T.int8(1), 4)\n"
     assert lint(parse(text.format(4))) == []
     (one,) = lint(parse(text.format(5)))
     assert one.code == "T609" and "i = 1" in one.message and "= 8, not < 8" in one.message
@@ -440,10 +450,11 @@ def test_a_sum_at_a_place_that_another_buffer_tells_counts_every_iteration() -> 
 
 
 def test_lanes_that_a_predicate_leaves_out_may_be_anywhere() -> None:
-    store = "    A.vstore([T.ramp(i * 2, 1, 4)], T.broadcast(T.float32(1), 4){})"
-    loop = "for i in range(2):"
-    assert found(loop, store.format("")) == [("T609", 2)]
-    assert found(loop, store.format(", predicate=T.ramp(i * 2, 1, 4) < 4")) == []
+    store = "        A.vstore([T.ramp(i * 2, 1, 4)], T.broadcast(T.float32(1), 4){})"
+    loop = ("for i in range(2):", "    if n > 0:")
+    params = f"{ONE}, n: T.int32"
+    assert found(*loop, store.format(""), params=params) == [("T609", 3)]
+    assert found(*loop, store.format(", predicate=T.ramp(i * 2, 1, 4) < 4"), params=params) == []
 
 
 def test_programs_without_places_are_checked_too() -> None:
