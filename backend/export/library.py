@@ -77,6 +77,7 @@ def export(
     The file's name says what is written, by FORMATS. `prefix` begins the names of the library's own functions, and of
     those whose own name C has for itself; without one, it is made of the file's name ("libk.so": `k_`).
     """
+    from ..llvm.compiling import assembly_text, object_file
     from .code import library_code, optimized, struct_layout
 
     path = Path(path)
@@ -100,14 +101,14 @@ def export(
         elif form == ".bc":
             write_file(path, module.as_bitcode())
         elif form == ".s":
-            write_file(path, machine.emit_assembly(module).encode())
+            write_file(path, assembly_text(machine, module).encode())
         elif form == ".o":
-            write_file(path, machine.emit_object(module))
+            write_file(path, object_file(machine, module))
         else:
             from .link import archive, link_shared
 
             made = temporary / f"{path.stem}.o"
-            made.write_bytes(machine.emit_object(module))
+            made.write_bytes(object_file(machine, module))
             if form == ".a":
                 archive([made], path)
             else:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import cache
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from tirscript.ir.diagnostic import DiagnosticError, error
 from tirscript.ir.forks import renew_in_children
@@ -29,8 +29,11 @@ from .state import internal
 from .tile_values import has_casts, without_casts
 from .wide_vectors import may_break
 
+Result = TypeVar("Result")
 VARIABLE = "TIRSCRIPT_BUILD_THREADS"
 MOST_THREADS = 256
+# texts from this length on are compiled on a stack of their own, of as many bytes a character, up to a size
+DEEP, ROOM, MOST_ROOM = 1 << 16, 128, 1 << 30
 _RUN, _EMIT = "LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory"
 
 
@@ -102,6 +105,17 @@ def optimize(
     The module is in a `space`, which is to live as long, or without one in LLVM's global context.
     """
     machine = machine or target_machine(target, opt_level)
+    return with_stack(len(text), lambda: _optimized(text, target, opt_level, machine, prepare, space))
+
+
+def _optimized(
+    text: str,
+    target: Host,
+    opt_level: int,
+    machine: Any,
+    prepare: Callable[[Any], None] | None,
+    space: Space | None,
+) -> tuple[Any, Any]:
     # whether vectors are made of statements, and of loops
     for statements, loops in ((True, True), (False, True), (False, False))[bool(_KEYS.search(text)) :]:
         module = _passed(text, target, opt_level, machine, prepare, space, statements, loops)
@@ -216,9 +230,68 @@ def _dispose(manager: Any) -> None:
 
 def object_of(text: str, target: Host, opt_level: int) -> bytes:
     """The object file of a text for this process. Other threads may do the same at the same time."""
-    with Space() as space:
-        module, machine = optimize(text, target, opt_level, space=space)
-        return _emit(machine, module)
+
+    def made() -> bytes:
+        with Space() as space:
+            module, machine = _optimized(text, target, opt_level, target_machine(target, opt_level), None, space)
+            return _emit(machine, module)
+
+    return with_stack(len(text), made)
+
+
+def assembly_text(machine: Any, module: Any) -> str:
+    """The assembly text of a module."""
+    found: str = with_stack(len(str(module)), lambda: machine.emit_assembly(module))
+    return found
+
+
+def object_file(machine: Any, module: Any) -> bytes:
+    """The object file of a module in LLVM's global context."""
+    found: bytes = with_stack(len(str(module)), lambda: machine.emit_object(module))
+    return found
+
+
+def with_stack(length: int, work: Callable[[], Result]) -> Result:
+    """What `work` returns or raises, where LLVM works on a text of that length.
+
+    LLVM recurses over values that are made of values: a condition of 20,000 comparisons takes 10 MB of stack, and where
+    the stack ends, the process does. Threads have 8 MB or less, but one may be started with more.
+    """
+    if length < DEEP:
+        return work()
+    results: list[Result] = []
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=run, name="tirscript build")
+    if not _started(thread, min(length * ROOM, MOST_ROOM) >> 20 << 20):
+        return work()
+    while thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as interrupt:  # what LLVM works on is freed when it has come to its end
+            problems.append(interrupt)
+    if problems:
+        raise problems[-1]
+    return results[0]
+
+
+def _started(thread: threading.Thread, stack: int) -> bool:
+    """Start a thread with a stack of that size; whether the system gives one."""
+    with _lock:
+        before = threading.stack_size(stack)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        finally:
+            threading.stack_size(before)
+    return True
 
 
 def _emit(machine: Any, module: Any) -> bytes:

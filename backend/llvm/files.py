@@ -107,8 +107,10 @@ class _Core(Core):
         return str(self._module()[0])
 
     def assembly(self) -> str:
+        from .compiling import assembly_text
+
         module, made = self._module()
-        return str(made.emit_assembly(module))
+        return assembly_text(made, module)
 
     def _module(self) -> tuple[Any, Any]:
         from ..export.built import exportable

@@ -45,7 +45,7 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
 
     A statement without a number counts to the one around it. Raises DiagnosticError for what cannot be compiled.
     """
-    from .compiling import optimize
+    from .compiling import assembly_text, optimize
     from .module import _finish, _write
 
     def codegen(state: ModuleState, func: PrimFunc) -> Codegen:
@@ -60,7 +60,7 @@ def locate(source: Module | PrimFunc, numbers: Mapping[int, int], *, opt_level: 
     text = _finish(state, chosen)
     module, machine = optimize(text, chosen, opt_level)
     optimized = str(module)  # before it is made assembly, which changes it
-    assembly = machine.emit_assembly(module)
+    assembly = assembly_text(machine, module)
     return LocatedCode(_read_ir(text), _read_ir(optimized), _read_assembly(assembly), state.symbols)
 
 

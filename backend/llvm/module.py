@@ -25,7 +25,7 @@ from . import memory
 from .aliasing import CallSite, call_sites, noalias_functions
 from .builder import ModuleText
 from .codegen import Codegen
-from .compiling import Objects, optimize
+from .compiling import Objects, assembly_text, optimize
 from .host import Host, host, initialize, symbol_exists
 from .linking import answer_calls, executable, link, link_libraries
 from .machine import own_machine
@@ -316,8 +316,7 @@ def optimized_ir(parts: Sequence[str], target: Host, opt_level: int) -> str:
 def assembly_of(parts: Sequence[str], target: Host, opt_level: int) -> str:
     """The assembly text of IR."""
     module, machine = _optimized(parts, target, opt_level)
-    found: str = machine.emit_assembly(module)
-    return found
+    return assembly_text(machine, module)
 
 
 def _optimized(parts: Sequence[str], target: Host, opt_level: int) -> tuple[Any, Any]:
