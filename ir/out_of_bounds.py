@@ -16,10 +16,12 @@ from typing import Any
 from msgspec import Struct
 
 from .arith.linear import linear
+from .buffer import Buffer
 from .diagnostic import Diagnostic, DiagnosticError, Label, error
 from .dtype import DType
 from .expr import (
     Broadcast,
+    BufferData,
     BufferLoad,
     Call,
     CallFunction,
@@ -29,6 +31,7 @@ from .expr import (
     Ramp,
     Reduce,
     Var,
+    is_const,
 )
 from .func import PrimFunc
 from .module import Module
@@ -129,6 +132,7 @@ class _Search:
         self.ranges: dict[Var, tuple[int, int]] = {}  # the least and greatest value of the loops around that are run
         self.named: dict[Var, Affine] = {}  # names and axes that stand for sums of loop variables
         self.threads: set[str] = set()  # launched around the place
+        self.pointed: set[Buffer] = set()  # one element at an address: TVM's lowered code means all that lie behind it
 
     # statements: each says how it may leave
 
@@ -228,6 +232,8 @@ class _Search:
         return FUNCTION
 
     def view(self, stmt: DeclBuffer) -> int:
+        if type(stmt.data) is not BufferData and all(is_const(size, 1) for size in stmt.buffer.shape):
+            self.pointed.add(stmt.buffer)
         return FUNCTION if _may_leave(stmt.data) else STAYS
 
     def stays(self, stmt: Stmt) -> int:
@@ -283,7 +289,7 @@ class _Search:
 
     def access(self, node: Access) -> None:
         """A load or store that is done."""
-        if self.reached:
+        if self.reached and node.buffer not in self.pointed:
             for dim, (index, size) in enumerate(zip(node.indices, node.buffer.shape)):
                 # a constant index is the verifier's, and a vector may run on into the next row
                 if type(size) is Const and type(index) is not Const and not (index.dtype.is_vector and dim):

@@ -301,3 +301,11 @@ def test_names_of_names_are_no_sums_of_their_own() -> None:
     lines = "".join(f"    x{at + 1} = x{at} + x{at}\n" for at in range(60))
     text = f"for i in T.serial(T.int64(2)):\n    x0 = i\n{lines}    A[x60] = 1.0"
     assert told(text) == [f"`A`: i = 1 gives `x60` = {2**60}, not < 16"]
+
+
+def test_one_element_at_an_address_is_all_that_lie_behind_it() -> None:
+    """As lowered code of TVM has it; a view of a buffer of the program has the elements that it says."""
+    text = "@T.prim_func\ndef f(p: T.handle('float32'), A: T.Buffer((16,), 'float32')):\n"
+    text += "    V = T.decl_buffer((1,), data={data})\n    for i in range(16):\n        V[i] = 1.0\n"
+    assert out_of_bounds(parse(text.format(data="p"))) == []
+    assert len(out_of_bounds(parse(text.format(data="A.data")))) == 1
