@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from tirscript.ir import Module, PrimFunc, Target
+from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error
 from tirscript.ir.computed import require_computed
 from tirscript.ir.constant import require_constants
 from tirscript.ir.verify import check_well_formed
@@ -54,6 +54,15 @@ class Request:
             return self.program
         with self.target:
             lowered: PrimFunc | Module = self.passes(cast(Any, self.program))
+        left = {func.name for func in (lowered.functions if isinstance(lowered, Module) else (lowered,))}
+        hint = "callers know it by that name, which passes keep"
+        lost = [
+            error("T401", f"the passes leave no function `{func.name}`", func.span, hint=hint)
+            for func in self.public
+            if func.name not in left
+        ]
+        if lost:
+            raise DiagnosticError(lost)
         return lowered
 
     def after(self, name: str) -> PrimFunc:

@@ -9,6 +9,7 @@ from tirscript.ir import DiagnosticError, Module, PrimFunc, Target, error
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.target import COMPOSITE
 from tirscript.ir.target_kinds import check_target, target_kind
+from tirscript.ir.wellformed.fields import refuse_unreadable
 from tirscript.ir.words import words
 from tirscript.passes.targets import outer_target, read_target, target_of
 
@@ -67,7 +68,13 @@ def build_request(request: Request) -> dict[str, Any]:
         if target.kind == COMPOSITE:
             hint = "it names none: `Target.composite(host=..., accel=...)`"
         raise DiagnosticError([error("T402", message, request.program.span, hint=hint)])
-    made = compiler(request)
+    try:
+        made = compiler(request)
+    except DiagnosticError:
+        raise
+    except Exception:
+        refuse_unreadable(vars(request).get("lowered", request.program))  # which passes of the user's own made
+        raise
     if not isinstance(made, Mapping):
         message = f"`tir_to_runtime` of `{target.kind}` made {words(made)}, not functions by their names"
         hint = "it gives a dict: `{name: function}`"

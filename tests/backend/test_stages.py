@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,8 @@ from tirscript.backend.default_pipeline import default_pipeline
 from tirscript.ir import DiagnosticError, Module, PrimFunc, structural_equal
 from tirscript.ir.graph import GraphFunc
 from tirscript.ir.target_kinds import TARGET_KINDS, target_kind
-from tirscript.passes import Instrument, PassContext, Sequential
+from tirscript.passes import Instrument, PassContext, Sequential, prim_func_pass
+from tirscript.passes.pipeline import PASSES
 from tirscript.testing import graphs
 
 MIXED = """
@@ -201,6 +203,36 @@ def test_passes_that_leave_something_are_told(calls: Calls) -> None:
     until = default_pipeline().until("graph_to_tensor")
     with pytest.raises(DiagnosticError, match=r"T401.*functions for other targets: `shift`(.|\n)*split_targets"):
         tirscript.build(given, pipeline=until)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("cached", ["0", "1"])
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("body", (3,), r"T210.*PrimFunc.body takes a tuple of statements"),
+        ("body", None, r"T210.*PrimFunc.body takes a tuple of statements"),
+        ("name", "other", r"T401.*the passes leave no function `grow`"),
+    ],
+)
+def test_what_passes_of_the_user_break_is_told(
+    field: str, value: Any, told: str, cached: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIRSCRIPT_CACHE", cached)
+
+    @prim_func_pass(name="break_functions")
+    def break_functions(func: PrimFunc) -> PrimFunc:
+        """The function with another field, which is not checked."""
+        made = copy.copy(func)
+        structs.force_setattr(made, field, value)
+        return made
+
+    grow = module(MIXED)["grow"].replace(private=False)
+    try:
+        with pytest.raises(DiagnosticError, match=told):
+            tirscript.build(Module((grow,), name="M") if whole else grow, pipeline=Sequential([break_functions]))
+    finally:
+        del PASSES["break_functions"]
 
 
 def test_externals_without_a_target_or_a_code_generator(calls: Calls) -> None:
