@@ -95,7 +95,7 @@ COMPUTED = 'A: T.Buffer(("m", "n"), "{a}"), C: T.Buffer(("n", "m"), "float32"), 
         ("T.cast(A[j, i], 'float32') - C[i, 0]", "uint8", True),
         ("T.cast(A[j, i], 'float32') + C[i, j]", "float64", True),
         ("T.if_then_else(C[i, j] > A[j, i], A[j, i], C[i, j])", "float32", True),
-        ("T.if_then_else(j < 3, A[j, i], C[i, j])", "float32", True),
+        ("T.if_then_else(i + j < 9, A[j, i], C[i, j])", "float32", True),
         ("A[j, i] + A[0, i]", "float32", False),  # other elements of what would be copied
         ("A[m - 1 - j, i] + C[i, j]", "float32", False),
         ("A[j, n - 1 - i] + C[i, j]", "float32", False),
