@@ -191,7 +191,7 @@ def _of_one_score(node: Node, scores: GraphExpr, labels: list[int]) -> tuple[Gra
     if len(labels) == 2 and set(node.attr("class_ids", [])) != {0}:
         raise node.wrong("two classes with scores of their own are not supported", "one score, of class 0, is")
     score = _with_base(node, node.op("take", scores, numbers([0], "int64"), axis=1), 1)
-    probable = min(_numbers(node, "class_weights"), default=0.0) >= 0
+    probable = bool(min(_numbers(node, "class_weights"), default=0.0) >= 0)
     complement = probable and node.attr("post_transform", "NONE") == "NONE"
     return of_one_score(node, score, labels, probable=probable, complement=complement)
 
