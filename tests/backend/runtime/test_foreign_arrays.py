@@ -221,25 +221,3 @@ def test_there_is_no_memory_for_a_result() -> None:
     text = '@G.graph_func\ndef f(x: G.Tensor(("n", 6), "float32")):\n    return G.add(x, x)\n'
     with pytest.raises(DiagnosticError, match=r"no memory for a result of `f` of shape \(1099511627776, 6\)"):
         build(parse(text))(wide)
-
-
-def test_nothing_runs_before_an_array_is_refused_and_copied() -> None:
-    """Not the steps of a function in steps, either: what they do would be done again."""
-    calls: list[int] = []
-
-    @tirscript.register_library("test.foreign_arrays.seen")
-    def seen(x: Any, out: Any) -> None:
-        calls.append(1)
-        np.asarray(out)[:] = x
-
-    text = """
-@G.graph_func
-def f(x: G.Tensor((4, 6), "float32"), y: G.Tensor((4, 6), "float32")):
-    a = G.call_dps_packed("test.foreign_arrays.seen", (y,), out=G.Tensor((4, 6), "float32"))
-    b = G.nonzero(x)
-    return a, b
-"""
-    built = build(parse(text))
-    for value in as_values():
-        calls.clear()
-        assert np.array_equal(built(value, as_values()[0])[0], as_values()[0]) and calls == [1]
