@@ -150,6 +150,7 @@ def decorator(func: PrimFunc, options: dict[str, Any]) -> str:
 def tirscript_dialect() -> Dialect:
     """The language of docs/language.md."""
     from . import graph
+    from .blocks import BLOCK_RULES
     from .constants import CONSTANT_RULES
     from .graph_values import GRAPH_VALUE_RULES
     from .launch import LAUNCH_RULES
@@ -162,7 +163,7 @@ def tirscript_dialect() -> Dialect:
         exprs={**EXPR_RULES, **VALUE_RULES, **GRAPH_VALUE_RULES},
         indices={**INDEX_RULES, **VALUE_RULES},
         ops=OP_RULES,
-        stmts={**STMT_RULES, **LAUNCH_RULES, **CONSTANT_RULES},
+        stmts={**STMT_RULES, **BLOCK_RULES, **LAUNCH_RULES, **CONSTANT_RULES},
         first=first_const,
         second=second_const,
         literal=literal,

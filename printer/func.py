@@ -19,13 +19,14 @@ from tirscript.ir.rewrite import free_buffers, free_vars, walk
 from tirscript.ir.span import Trivia
 from tirscript.ir.stmt import Axis, MatchBuffer, Stmt
 
+from .blocks import axis_line
 from .core import Printer, refuse
 from .expr import top
 from .launch import env_threads
 from .layout import fit, text_width
 from .literals import dtype_annotation, quote
 from .names import Names, spelled
-from .stmt import TAB, axis_line, body, buffer_arguments, comment_line, comments, head, value
+from .stmt import TAB, body, buffer_arguments, comment_line, comments, head, value
 
 
 def file_text(p: Printer, node: PrimFunc | GraphFunc | Module, header: bool) -> None:

@@ -47,13 +47,14 @@ from tirscript.ir.stmt import (
 )
 from tirscript.ir.target import Target
 
+from .blocks import block
 from .core import Dialect, refuse
 from .expr import ATOM, EXPR_RULES, OP_RULES, OpRules, binder, call_function, condition, lanes, load, top
 from .graph import GRAPH_STMT_RULES, body, graph_function
 from .graph_values import GRAPH_VALUE_RULES
 from .launch import launch_flat
 from .literals import decimal, dtype_annotation, dtype_name, explicit, quote
-from .stmt import STMT_RULES, TAB, assert_message, bind, block, buffer_arguments, match_buffer, scope, store, value
+from .stmt import STMT_RULES, TAB, assert_message, bind, buffer_arguments, match_buffer, scope, store, value
 from .tvm_blocks import DEFINING, accessed, indexes_by_let
 from .tvm_order import in_order_of_tvm
 from .value import VALUE_RULES, comm_reducer, listed, target_dict, typed
