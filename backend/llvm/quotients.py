@@ -114,7 +114,7 @@ def _stays(g: Codegen, number: Expr, var: Var, body: tuple[Stmt, ...]) -> bool:
     written = [place(g, stmt.buffer).root for stmt in body if type(stmt) is BufferStore]
     if root is None or not g.state.noalias[g.func.name] or any(one in (None, root) for one in written):
         return False
-    return not holds(number.indices, BufferLoad) and not any(type(node) is CallFunction for node in walk(body))
+    return not holds(number.indices, BufferLoad) and not holds(body, CallFunction)
 
 
 def divided(g: Codegen, call: Call, number: Expr) -> str:

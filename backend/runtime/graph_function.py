@@ -19,6 +19,7 @@ from tirscript.ir.diagnostic import DiagnosticError, error, suggest
 from tirscript.ir.expr import Const, Var
 from tirscript.ir.func import PrimFunc
 from tirscript.ir.graph import GraphFunc, GraphType, ObjectType, PrimType, ShapeType, TensorType, TupleType
+from tirscript.ir.node import are_same
 from tirscript.ir.rewrite import walk
 from tirscript.ir.words import arguments_named, miscounted
 
@@ -63,7 +64,7 @@ class GraphFunction(BuiltFunction):
         except DiagnosticError:
             pairs = zip(given, self.func.params, strict=True)
             copied = [_in_rows(value, param.type, param.name) for value, param in pairs]
-            if all(a is b for a, b in zip(copied, given, strict=True)):
+            if are_same(copied, given):
                 raise
         return self._result_of(copied)
 
@@ -161,7 +162,7 @@ def _in_rows(value: Any, kind: GraphType, name: str) -> Any:
     if type(kind) is TupleType and has_parts(value) and len(value) == len(kind.fields):
         pairs = enumerate(zip(value, kind.fields, strict=True))
         parts = [_in_rows(one, field, f"{name}[{at}]") for at, (one, field) in pairs]
-        return value if all(a is b for a, b in zip(parts, value, strict=True)) else tuple(parts)
+        return value if are_same(parts, value) else tuple(parts)
     if type(kind) is not TensorType or kind.dtype is None or kind.shape is None:
         return value
     sizes = [int(dim.value) if type(dim) is Const else None for dim in kind.shape]

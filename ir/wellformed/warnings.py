@@ -88,7 +88,7 @@ def _exchanged(block: Block) -> Iterator[Diagnostic]:
 
 def _wrong_kinds(block: Block) -> Iterator[Diagnostic]:
     """A reduce axis by which the init stores, a spatial one whose iterations all add to one element."""
-    axes = {id(axis.var): axis for axis in block.axes if not (type(axis.stop) is Const and axis.stop.value == 1)}
+    axes = {id(axis.var): axis for axis in block.axes if not is_const(axis.stop, 1)}
     for store in block.init or ():
         for node in walk(store.indices) if type(store) is BufferStore else ():
             axis = axes.get(id(node))

@@ -88,7 +88,7 @@ class _Maker:
         if op.legalize is None or op.name in self.skip or (self.only is not None and op.name not in self.only):
             return call
         types = tuple(type_of(arg, self.module) for arg in call.args)
-        variables = dict.fromkeys(node for node in walk(call.args) if type(node) is GraphVar)
+        variables = dict.fromkeys(walk(call.args, GraphVar))
         stands = {var: self.stand(at, var.type) for at, var in enumerate(variables)}
         general = substitute(call, stands)
         if (general, types) not in self.calls:

@@ -23,6 +23,7 @@ from tirscript.ir.arith.logic import AND, NEGATED, NOT, OR, negation
 from tirscript.ir.dtype import BOOL
 from tirscript.ir.expr import BufferLoad, Call, Const, Expr, is_const
 from tirscript.ir.func import PrimFunc
+from tirscript.ir.node import are_same
 from tirscript.ir.op import OPS, const, get_op
 from tirscript.ir.rewrite import refresh, rewrite, substitute, uses, walk
 from tirscript.ir.stmt import AllocBuffer, Axis, Block, BufferStore, For, Stmt
@@ -47,7 +48,7 @@ def with_clamped_lines(func: PrimFunc) -> PrimFunc:
     body: list[Stmt] = []
     for stmt in func.body:
         body += _cut(func, stmt)
-    if all(one is stmt for one, stmt in zip(body, func.body, strict=False)):
+    if are_same(body, func.body):
         return func
     return named_apart(func.replace(body=tuple(body)))
 
@@ -124,7 +125,7 @@ class _Ends(Struct):
             truth = self.truth(condition)
             return condition if truth is None else const(truth, BOOL)
         parts = [self.asked(part) for part in condition.args]
-        if all(part is given for part, given in zip(parts, condition.args, strict=True)):
+        if are_same(parts, condition.args):
             return condition
         ends = condition.op is OR  # the truth of one part that is that of all
         if any(type(part) is Const and bool(part.value) is ends for part in parts):
@@ -183,8 +184,7 @@ def _cut(func: PrimFunc, stmt: Stmt, around: tuple[For, ...] = ()) -> list[Stmt]
         if not _is_plain(stmt) or len(stmt.body) < 2:
             return [stmt]
         inside = [part for one in stmt.body for part in _cut(func, one, (*around, stmt))]
-        same = all(part is one for part, one in zip(inside, stmt.body, strict=False))
-        return [stmt if same else stmt.replace(body=tuple(inside))]
+        return [stmt if are_same(inside, stmt.body) else stmt.replace(body=tuple(inside))]
     (store,) = block.body
     assert type(store) is BufferStore
     column = next((axis for axis in block.axes if store.indices and axis.var is store.indices[-1]), None)
